@@ -17,6 +17,7 @@ import (
 // and statuses of any job.
 var scheduling = []string{
 	jobevent.TopicRun + "*", jobevent.TopicAttemptCancel, jobevent.TopicDeadLetter, jobevent.TopicStatus,
+	jobevent.TopicStatuses,
 }
 
 // publishes has the topics to which each function writes, as in docs/events.md. A function that consumes topics also
@@ -33,7 +34,7 @@ var publishes = map[string][]string{
 	},
 	"ingest": scheduling, "dispatch": scheduling, "outcome": scheduling, "watchdog": scheduling,
 	"command":   append(slices.Clone(scheduling), jobevent.TopicControlApplied),
-	"retention": {jobevent.TopicStatus},
+	"retention": {jobevent.TopicStatus, jobevent.TopicStatuses},
 	"runjob":    working, "pull": working,
 }
 

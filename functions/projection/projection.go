@@ -55,7 +55,7 @@ func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name: Name,
 		Topics: []string{
-			jobevent.TopicStatus, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
+			jobevent.TopicStatuses, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
 			jobevent.TopicDeadLetter,
 		},
 		Skips:  func(topic, typ string) bool { return topic == jobevent.TopicDeadLetter && typ != jobevent.TypeRejected },

@@ -2,7 +2,11 @@ package projection_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -21,6 +25,29 @@ func together(t *testing.T, statuses ...jobevent.Item) []jobevent.Item {
 		t.Fatal(received, err)
 	}
 	return received
+}
+
+func TestADeletionArrivesTogetherWithStatuses(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	gone, ended := h.accept(), h.accept()
+	deleted, err := jobevent.NewDeleted(jobevent.Meta{Function: "outcome", JobID: gone.JobID()}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := jobevent.End{Status: string(jobstate.Failed), At: time.Now(), Attempt: 2, ErrorCode: "<ü>"}
+	jobevent.SetEnd(&deleted, end)
+	received := together(t, status(t, ended.Subject(), 2, jobstate.Completed), deleted)
+	read, err := jobevent.EndOf(received[1])
+	if err != nil || read == nil || !read.At.Equal(end.At) || read.Status != end.Status || read.ErrorCode != end.ErrorCode {
+		t.Errorf("the end is read as %+v, %v", read, err)
+	}
+	h.handle(received...)
+	var left []uuid.UUID
+	err = h.conn.QueryRow(t.Context(), "select array_agg(job_id) from jobs").Scan(&left)
+	if err != nil || !slices.Equal(left, []uuid.UUID{ended.JobID()}) {
+		t.Errorf("left are %v, %v", left, err)
+	}
 }
 
 func TestAStatusIsStoredUnchangedHoweverItArrives(t *testing.T) {

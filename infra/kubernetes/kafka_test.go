@@ -163,7 +163,7 @@ func TestTheGatewayReadsTheLagOfAllFunctions(t *testing.T) {
 	as := kafkaOf(t)
 	createTopics(t, as)
 	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-projection"), "jobweaver-projection",
-		[]string{jobevent.TopicStatus, jobevent.TopicAttemptLog}, 10)
+		[]string{jobevent.TopicStatuses, jobevent.TopicAttemptLog}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestTheGatewayReadsTheLagOfAllFunctions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(read) == 2 {
-			if read[1].Function != "projection" || read[1].Topic != jobevent.TopicStatus || read[1].Members != 1 || read[1].Records != 0 {
+			if read[1].Function != "projection" || read[1].Topic != jobevent.TopicStatuses || read[1].Members != 1 || read[1].Records != 0 {
 				t.Errorf("read %+v", read)
 			}
 			break
@@ -249,7 +249,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"a worker publishes no order":                  {"jobweaver-kafka-runjob", publishes(jobevent.TopicRun)},
 		"a gateway publishes no status":                {"jobweaver-kafka-gateway", publishes(jobevent.TopicStatus)},
 		"a projection reads no order":                  {"jobweaver-kafka-projection", reads(jobevent.TopicRun)},
-		"who makes topics reads none":                  {"jobweaver-kafka-topics", reads(jobevent.TopicStatus)},
+		"who makes topics reads none":                  {"jobweaver-kafka-topics", reads(jobevent.TopicStatuses)},
 		"the user of the Job topics publishes nothing": {"jobweaver-kafka-topics", publishes(jobevent.TopicEnded)},
 	} {
 		t.Run(name, func(t *testing.T) {

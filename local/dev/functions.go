@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -116,6 +117,7 @@ func (i *installation) wire(ctx context.Context) (all []wired, err error) {
 		}
 		env := funchost.NewEnv(funchost.Config{
 			Kafka: kafkaConfig(i.brokers), Queues: i.o.Queues, ShutdownGrace: grace, NoListen: true,
+			StatusEvents: funchost.StatusEvents(os.Getenv("STATUS_EVENTS")),
 		}, i.at[w.Name], i.adjust)
 		i.closing = append(i.closing, env.Close)
 		switch w.Name {

@@ -153,6 +153,7 @@ func (p *process) openBroker(ctx context.Context) (err error) {
 			return err
 		}
 		p.cfg.Kafka.Brokers, p.cfg.Kafka.Dial = p.server.Brokers(), p.server.Dial
+		p.cfg.StatusEvents = funchost.NoStatus // no consumer of others reaches this broker
 	}
 	return kafkaevent.CreateTopics(ctx, p.cfg.Kafka, jobevent.Topics(p.cfg.Queues))
 }

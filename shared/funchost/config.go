@@ -51,6 +51,7 @@ type Config struct {
 
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
 	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until the events that follow from its event are published; after that the function answers and continues to publish for a minute; shorter than the caller's timeout"`
+	StatusEvents  StatusEvents  `envconfig:"STATUS_EVENTS" default:"each" desc:"which statuses of jobs are published on job-status, or to K_SINK as job.status.v1, for consumers of your own: each, ends (COMPLETED, FAILED, CANCELLED, and deletions) or none; the API, its streams and callbacks need none"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
 	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: no event is signed or verified"`
@@ -142,6 +143,8 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("READINESS_GRACE: %s is negative", c.ReadinessGrace)
 	case c.StuckAfter < 0:
 		return fmt.Errorf("STUCK_AFTER: %s is negative", c.StuckAfter)
+	case !slices.Contains([]StatusEvents{"", EachStatus, EndsOnly, NoStatus}, c.StatusEvents):
+		return fmt.Errorf("STATUS_EVENTS: %q is not each, ends or none", c.StatusEvents)
 	case c.PublishWait < 0:
 		return fmt.Errorf("PUBLISH_WAIT: %s is negative", c.PublishWait)
 	case c.ShutdownDelay < 0:

@@ -25,6 +25,7 @@ type publisher struct {
 	tracing *telemetry.Tracing
 	over    string          // the name of the transport
 	keys    *eventkeys.Keys // nil: no event is signed
+	public  StatusEvents
 	// send publishes events once, in any order, and returns those that were published.
 	send    func(ctx context.Context, events []event.Event) (sent []event.Event, err error)
 	close   func()
@@ -63,7 +64,8 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	p := &publisher{
-		meter: meter, over: telemetry.OverKafka, keys: keys, close: func() {}, trouble: telemetry.Trouble{What: "publish"},
+		meter: meter, over: telemetry.OverKafka, keys: keys, public: cfg.StatusEvents, close: func() {},
+		trouble: telemetry.Trouble{What: "publish"},
 	}
 	if cfg.Sink != "" {
 		s, err := cfg.newSink(meter)
@@ -124,11 +126,10 @@ func unpublished(items []jobevent.Item, err error) []jobevent.Item {
 // show FAILED, request no report, and the dead letter would be lost. Since the API requests reports until it has seen
 // that version, both items are published again until the sink accepts them.
 //
-// A Broker would deliver each public status to projection by itself. So functions behind a sink receive the statuses of
-// a call together, in events that are published once the public ones are. They do not wait for items that fail: the
-// sink may answer one item with 503 for ever.
+// Projection receives the statuses of a call together, in events that are published once the public ones are. They do
+// not wait for items that fail: the sink may answer one item with 503 for ever.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
-	rest := phases(items)
+	rest := p.phases(items)
 	var left unsent
 	for i := range rest {
 		phase, began := rest[i], time.Now()
@@ -147,7 +148,7 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 		if i == sendFirst {
 			rest[sendStatuses] = withoutRefused(rest[sendStatuses], phase, slices.Concat(sent, again))
 		}
-		if i < sendTogether && p.over == telemetry.OverHTTP {
+		if i < sendTogether {
 			rest[sendTogether] = append(rest[sendTogether], forFunctions(pick(phase, sent))...)
 		}
 		if err == nil {
@@ -208,11 +209,11 @@ func pick(items []jobevent.Item, places []int) []jobevent.Item {
 const (
 	sendFirst    = iota // also the statuses of jobs about which there is no other item
 	sendStatuses        // and deletions
-	sendTogether        // the statuses for functions
+	sendTogether        // those of the phases before that are for anyone, for projection
 )
 
-// phases splits items into phases.
-func phases(items []jobevent.Item) (all [sendTogether + 1][]jobevent.Item) {
+// phases splits items into phases. The last one is empty yet.
+func (p *publisher) phases(items []jobevent.Item) (all [sendTogether + 1][]jobevent.Item) {
 	others := map[uuid.UUID]bool{}
 	for i := range items {
 		if !isStatus(&items[i]) {
@@ -221,22 +222,25 @@ func phases(items []jobevent.Item) (all [sendTogether + 1][]jobevent.Item) {
 	}
 	all[sendFirst] = make([]jobevent.Item, 0, len(items))
 	for i := range items {
-		phase := sendFirst
-		if it := &items[i]; it.Type() == jobevent.TypesStatus {
-			phase = sendTogether
-		} else if isStatus(it) && others[it.JobID()] {
-			phase = sendStatuses
+		it, phase := items[i], sendFirst
+		if isStatus(&it) {
+			if !p.public.includes(&it) {
+				it = it.ForFunctions()
+			}
+			if others[it.JobID()] {
+				phase = sendStatuses
+			}
 		}
-		all[phase] = append(all[phase], items[i])
+		all[phase] = append(all[phase], it)
 	}
 	return all
 }
 
-// forFunctions returns those of the published items that functions receive together.
+// forFunctions returns those of the published items that projection receives in events of its own.
 func forFunctions(published []jobevent.Item) (items []jobevent.Item) {
 	for i := range published {
-		if published[i].Type() == jobevent.TypeStatus {
-			items = append(items, published[i].ForFunctions())
+		if it := &published[i]; isStatus(it) && it.Type() != jobevent.TypesStatus {
+			items = append(items, it.ForFunctions())
 		}
 	}
 	return items

@@ -114,7 +114,7 @@ func TestTheItemsOfATickArePublishedBeforeTheNext(t *testing.T) {
 		ticks, tries := 0, 0
 		h := newClock(Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 			ticks++
-			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, time.Hour, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "v", uuid.New())}, time.Hour, nil
 		}}, func(context.Context, []event.Event) error {
 			if tries++; tries < 5 {
 				return errors.New("broker away")

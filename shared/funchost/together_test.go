@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -48,10 +49,8 @@ func (s *recordingSink) send(_ context.Context, events []event.Event) (sent []ev
 	return sent, &left
 }
 
-func (s *recordingSink) publisher(over string) *publisher {
-	return &publisher{
-		meter: telemetry.NewMeter("tested"), over: over, trouble: telemetry.Trouble{What: "publish"}, send: s.send,
-	}
+func (s *recordingSink) publisher() *publisher {
+	return &publisher{meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, send: s.send}
 }
 
 // someStatuses returns a dead letter and a status of job a, and statuses of the jobs b and c.
@@ -64,10 +63,10 @@ func someStatuses(t *testing.T) []jobevent.Item {
 	}
 }
 
-func TestBehindASinkFunctionsReceiveStatusesTogetherAfterThePublicOnes(t *testing.T) {
+func TestProjectionReceivesStatusesTogetherAfterThePublicOnes(t *testing.T) {
 	t.Parallel()
 	s := recordingSink{t: t}
-	if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
+	if err := s.publisher().publish(t.Context(), someStatuses(t)); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"dead", "b", "c", "a", "+b", "+c", "+a"}; !slices.Equal(s.taken, want) {
@@ -75,14 +74,60 @@ func TestBehindASinkFunctionsReceiveStatusesTogetherAfterThePublicOnes(t *testin
 	}
 }
 
-func TestOnKafkaFunctionsReceiveThePublicStatuses(t *testing.T) {
+// Projection receives all of them, and a status still comes after the other items of its job.
+func TestStatusEventsChoosesWhichStatusesAreForAnyone(t *testing.T) {
 	t.Parallel()
-	s := recordingSink{t: t}
-	if err := s.publisher(telemetry.OverKafka).publish(t.Context(), someStatuses(t)); err != nil {
+	job, gone := uuid.New(), uuid.New()
+	statusOf := func(job uuid.UUID, id string, status jobstate.Status) jobevent.Item {
+		return itemOf(t, jobevent.TypeStatus, id, job, jobevent.RawStatus{Status: jobevent.Status{JobID: job, Status: string(status)}})
+	}
+	deleted, err := jobevent.NewDeleted(jobevent.Meta{Function: "test", JobID: gone}, 3)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"dead", "b", "c", "a"}; !slices.Equal(s.taken, want) {
-		t.Errorf("published %v", s.taken)
+	items := []jobevent.Item{
+		ofJob(t, jobevent.TypeDeadLettered, "dead", job), statusOf(job, "failed", jobstate.Failed),
+		statusOf(uuid.New(), "running", jobstate.Running), statusOf(uuid.New(), "done", jobstate.Completed),
+		statusOf(uuid.New(), "cancelled", jobstate.Cancelled), deleted,
+	}
+	for events, want := range map[StatusEvents][]string{
+		EachStatus: {
+			"dead", "running", "done", "cancelled", deleted.ID(), "failed",
+			"+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed",
+		},
+		EndsOnly: {
+			"dead", "+running", "done", "cancelled", deleted.ID(), "failed",
+			"+done", "+cancelled", "+" + deleted.ID(), "+failed",
+		},
+		NoStatus: {"dead", "+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed"},
+	} {
+		s := recordingSink{t: t}
+		p := s.publisher()
+		p.public = events
+		if err := p.publish(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.taken, want) {
+			t.Errorf("%s: published %v, not %v", events, s.taken, want)
+		}
+	}
+}
+
+// With every mode: otherwise the API would not ask for the dead letter that is lost.
+func TestAStatusForProjectionWaitsForTheOtherItemsOfItsJob(t *testing.T) {
+	t.Parallel()
+	for _, events := range []StatusEvents{EachStatus, EndsOnly, NoStatus} {
+		s := recordingSink{t: t, failed: []string{"dead"}}
+		p, items := s.publisher(), someStatuses(t)
+		p.public = events
+		err := p.publish(t.Context(), items)
+		if err == nil || slices.Contains(s.taken, "+a") || slices.Contains(s.taken, "a") {
+			t.Errorf("%s: without the dead letter the sink took %v, %v", events, s.taken, err)
+		}
+		s.failed = nil
+		if err := p.publish(t.Context(), unpublished(items, err)); err != nil || s.taken[len(s.taken)-1] != "+a" {
+			t.Errorf("%s: the sink took %v, %v", events, s.taken, err)
+		}
 	}
 }
 
@@ -96,7 +141,7 @@ func TestAStatusWhosePublicEventIsRefusedIsHeldBack(t *testing.T) {
 		"+b":   {"dead", "b", "c", "a"}, // with the event that has it
 	} {
 		s := recordingSink{t: t, refused: []string{refused}}
-		if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
+		if err := s.publisher().publish(t.Context(), someStatuses(t)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.taken, want) {
@@ -115,7 +160,7 @@ func TestWhatASinkDoesNotAcceptIsPublishedAgain(t *testing.T) {
 		"+b":   {[]string{"dead", "b", "c", "a"}, []string{"+b", "+c", "+a"}},
 	} {
 		s := recordingSink{t: t, failed: []string{failed}}
-		p, items := s.publisher(telemetry.OverHTTP), someStatuses(t)
+		p, items := s.publisher(), someStatuses(t)
 		err := p.publish(t.Context(), items)
 		if err == nil || !slices.Equal(s.taken, want.first) {
 			t.Errorf("without %s the sink took %v, %v", failed, s.taken, err)

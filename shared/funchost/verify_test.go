@@ -130,7 +130,8 @@ func TestWithEventVerifyAllOnlySignedRecordsAreHandled(t *testing.T) {
 func TestTheSettingsOfSigningAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
-		"EVENT_SIGN": {EventSign: "off"}, "EVENT_VERIFY": {EventVerify: "kafka"},
+		"STATUS_EVENTS": {StatusEvents: "some"},
+		"EVENT_SIGN":    {EventSign: "off"}, "EVENT_VERIFY": {EventVerify: "kafka"},
 		"EVENT_VERIFY: is all": {EventVerify: verifyAll}, "EVENT_KEYS_FILE": {EventKeysFile: "/nowhere", Sink: "http://sink"},
 	} {
 		cfg.NoListen = true

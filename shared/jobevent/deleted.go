@@ -67,6 +67,15 @@ func EndOf(e Item) (*End, error) {
 // ExtVersion is the version of the job that a deleted event is about, in decimal: the event has no data for it.
 const ExtVersion = "jobversion"
 
+// appendDeleted appends the extensions of a deleted event as a member of an item.
+func appendDeleted(b []byte, extensions map[string]string) []byte {
+	text, err := Encode(extensions)
+	if err != nil {
+		panic(fmt.Sprintf("write the extensions of a deletion: %v", err)) // cannot happen with strings
+	}
+	return append(append(b, `"deleted":`...), text...)
+}
+
 // NewDeleted returns the event that a job is deleted as of this version. The event's id consists of both.
 func NewDeleted(m Meta, version int64) (Item, error) {
 	m.ID = DeletedID(m.JobID, version)

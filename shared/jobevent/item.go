@@ -9,6 +9,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // Item is what functions publish and handle: one fact, as a rule about one job. It is transported as an event, or as
@@ -25,6 +27,7 @@ type Item struct {
 	cause           string
 	key, queue      string
 	more            map[string]string // extensions that few events have
+	ends            bool              // a new status that is the end of its job
 
 	data []byte // JSON; nil: there is none, or it is still in packed
 	read any    // a pointer to the decoded data; nil: it was not decoded
@@ -53,6 +56,9 @@ func New(typ string, m Meta, data any) (Item, error) {
 	if m.TraceID != uuid.Nil {
 		it.traceParent = TraceParent(m.TraceID, m.ID, m.JobID == uuid.Nil || Sampled(m.JobID))
 	}
+	if status, ok := data.(RawStatus); ok {
+		it.ends = jobstate.Status(status.Status.Status).Terminal()
+	}
 	if data != nil {
 		var err error
 		if it.data, err = Encode(data); err != nil {
@@ -64,7 +70,7 @@ func New(typ string, m Meta, data any) (Item, error) {
 
 const sourcePrefix = "/jobweaver/"
 
-// Type returns the item's type. For an item of ForFunctions it is TypesStatus.
+// Type returns the item's type. For an item that ForFunctions returned it is TypesStatus.
 func (it Item) Type() string { return it.typ }
 
 // ID returns the id, which is the same for a repeated item.
@@ -116,6 +122,9 @@ func (it Item) Data() []byte {
 	}
 	return it.data
 }
+
+// Ends reports whether a new item is the status of a job that has ended.
+func (it Item) Ends() bool { return it.ends }
 
 // SetTime sets the time at which the item was made.
 func (it *Item) SetTime(at time.Time) { it.at = at.UTC() }

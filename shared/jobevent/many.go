@@ -27,8 +27,9 @@ const (
 
 const maxEventID = 512 // bytes
 
-// ForFunctions returns a status as functions receive it over HTTP. It is a further item, beside the one of TypeStatus
-// that anyone may receive: it has others in its event, and is received as an item of TypeStatus.
+// ForFunctions returns a status or a deletion as projection receives it: with others in its event, as an item of
+// TypeStatus or TypeDeleted. What anyone may receive is an event of its own.
+// Why both: docs/decisions/events.md#projection-gets-statuses-together
 func (it Item) ForFunctions() Item {
 	it.typ = TypesStatus
 	return it
@@ -112,6 +113,9 @@ func (it *Item) appendTo(b []byte) []byte {
 	switch it.typ {
 	case TypesStatus:
 		b = appendField(b, `"jobId":`, it.Subject())
+		if it.data == nil {
+			return append(appendDeleted(b, it.more), '}')
+		}
 		return append(append(append(b, `"status":`...), it.data...), '}')
 	case TypeCompleted:
 		b = appendField(b, `"kind":`, string(jobstate.KindCompleted))
@@ -217,14 +221,20 @@ var unpackers = map[string]func(event.Event) ([]Item, error){
 	TypesStatus:      unpacker(func(it *Item, d *nested, _ Kind) { d.into(it) }),
 }
 
-// nested is the data of an item with a status. Its JSON is kept unchanged, and decoded like that of a single event.
+// nested is the data of an item with a status or a deletion. The JSON of a status is kept unchanged, and decoded like
+// that of a single event. A deletion has the extensions that its event would have.
 type nested struct {
-	JobID  uuid.UUID      `json:"jobId"`
-	Status jsontext.Value `json:"status"`
+	JobID   uuid.UUID         `json:"jobId"`
+	Status  jsontext.Value    `json:"status"`
+	Deleted map[string]string `json:"deleted"`
 }
 
 func (d *nested) into(it *Item) {
-	if it.jobID, it.data = d.JobID, d.Status; d.Status.Kind() != '{' {
+	it.jobID, it.data, it.more = d.JobID, d.Status, d.Deleted
+	switch {
+	case d.Deleted != nil && d.Status == nil:
+		it.typ = TypeDeleted
+	case d.Status.Kind() != '{' || d.Deleted != nil:
 		it.Err = errNoStatus
 	}
 }
@@ -356,7 +366,7 @@ var (
 	errNoItems = fmt.Errorf("it has not 1 to %d items", MaxItems)
 	errItemID  = errors.New("eventId is not that of an event")
 
-	errNoStatus = errors.New("it has no status")
+	errNoStatus = errors.New("it has neither a status nor a deletion")
 )
 
 // rawItems returns the items of an event unchanged.

@@ -292,7 +292,7 @@ func TestAStatusForFunctionsHasTheJSONOfThePublicOne(t *testing.T) {
 	if len(events) != 1 || events[0].Type() != TypesStatus || !slices.Equal(of[0], []int{0, 1, 2}) {
 		t.Fatalf("%v in %v", of, events)
 	}
-	if topic, err := TopicOf(events[0]); topic != TopicStatus || err != nil {
+	if topic, err := TopicOf(events[0]); topic != TopicStatuses || err != nil {
 		t.Errorf("it belongs to %q, %v", topic, err)
 	}
 	for i, got := range unpackAll(t, events) {

@@ -8,7 +8,8 @@ const (
 	TopicRun           = "run-job"
 	TopicEnded         = "attempt-ended"
 	TopicDeadLetter    = "job-dead-letter"
-	TopicStatus        = "job-status"
+	TopicStatus        = "job-status"   // for anyone, see StatusEvents
+	TopicStatuses      = "job-statuses" // for projection
 	TopicCommand       = "job-command"
 	TopicAttemptCancel = "attempt-cancel"
 	TopicAttemptLog    = "attempt-log"
@@ -35,6 +36,7 @@ const (
 	SegmentAge         = 12 * time.Hour
 	BrokerLooks        = time.Hour // how often, at the latest, the broker checks for segments to delete
 	RecordsGone        = MaxRetention + SegmentAge + BrokerLooks
+	statusesRetention  = 24 * time.Hour // what is lost is asked for again
 	heartbeatRetention = time.Hour
 )
 
@@ -64,6 +66,7 @@ func Topics(queues []string) []Topic {
 		{Name: TopicEnded, Partitions: 3, Retention: MaxRetention},
 		{Name: TopicDeadLetter, Partitions: 1, Retention: MaxRetention},
 		{Name: TopicStatus, Partitions: 3, Compacted: true},
+		{Name: TopicStatuses, Partitions: 3, Retention: statusesRetention},
 		{Name: TopicCommand, Partitions: 3, Retention: MaxRetention},
 		{Name: TopicAttemptCancel, Partitions: 1, Retention: heartbeatRetention},
 		{Name: TopicAttemptLog, Partitions: 3, Retention: MaxRetention},

@@ -47,8 +47,7 @@ const (
 	TypesCommand        = "io.jobweaver.jobs.command.v1"
 	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v1"
 	TypesAttemptLogs    = "io.jobweaver.attempts.log.v1"
-	// Why statuses are published twice: docs/decisions/events.md#behind-a-broker-projection-gets-statuses-together
-	TypesStatus = "io.jobweaver.jobs.status.v1" // over HTTP, for functions; see ForFunctions
+	TypesStatus         = "io.jobweaver.jobs.status.v1" // and deletions, for projection; see ForFunctions
 )
 
 // packedAs maps the type of an item to the type of the event that contains it and others.
@@ -79,7 +78,7 @@ var topicOfType = map[string]string{
 	TypesCommand:        TopicCommand,
 	TypesAttemptCancels: TopicAttemptCancel,
 	TypesAttemptLogs:    TopicAttemptLog,
-	TypesStatus:         TopicStatus,
+	TypesStatus:         TopicStatuses,
 }
 
 // Types returns the types of all events between functions, sorted.
@@ -95,7 +94,12 @@ func TopicOf(e event.Event) (string, error) {
 }
 
 // Topic returns the topic of the event that transports the item.
-func (it Item) Topic() (string, error) { return topicOf(cmp.Or(packedAs[it.typ], it.typ), it.queue) }
+func (it Item) Topic() (string, error) {
+	if it.packed != nil {
+		return topicOf(it.packed.Type(), it.queue)
+	}
+	return topicOf(cmp.Or(packedAs[it.typ], it.typ), it.queue)
+}
 
 func topicOf(typ, queue string) (string, error) {
 	if typ == TypesRun {

@@ -40,6 +40,8 @@ func StartSystem(ctx context.Context, cfg SystemConfig) (*System, error) {
 	env = append(env, cfg.Env...)
 	if cfg.Broker != nil {
 		env = append(env, "KAFKA_BROKERS="+cfg.Broker.Address)
+	} else {
+		env = append(env, "STATUS_EVENTS=none") // as jobweaver serve without KAFKA_BROKERS
 	}
 	args := []string{"system", "--dir", cfg.Dir}
 	if cfg.Pull {

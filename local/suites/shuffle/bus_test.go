@@ -70,8 +70,11 @@ func (b *bus) read(name string, handle funchost.Handle, topics ...string) {
 // publish packs items into events, and appends these to the partitions that Kafka would choose.
 func (b *bus) publish(t *testing.T, items []jobevent.Item) {
 	t.Helper()
-	for _, it := range items {
+	for i, it := range items {
 		b.published[it.ID()]++
+		if isStatus(it) {
+			items[i] = it.ForFunctions() // no reader takes the public ones
+		}
 	}
 	for _, e := range b.packed(items) {
 		topic, err := jobevent.TopicOf(e)
@@ -195,7 +198,6 @@ func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
 // part returns what a killed process may have published: any of the other items, and statuses only after all of
 // these.
 func part(items []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
-	isStatus := func(e jobevent.Item) bool { return e.Type() == jobevent.TypeStatus }
 	others := slices.DeleteFunc(slices.Clone(items), isStatus)
 	for _, e := range others {
 		if rnd.IntN(2) == 0 {
@@ -211,6 +213,10 @@ func part(items []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
 		}
 	}
 	return kept
+}
+
+func isStatus(e jobevent.Item) bool {
+	return e.Type() == jobevent.TypeStatus || e.Type() == jobevent.TypesStatus || e.Type() == jobevent.TypeDeleted
 }
 
 // wipe deletes all events, even those that some readers have not received, like a broker that loses its disk.

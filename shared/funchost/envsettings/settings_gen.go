@@ -122,6 +122,7 @@ var allSettings = []string{
 	"SMTP_PORT",
 	"SMTP_TLS",
 	"SMTP_USERNAME",
+	"STATUS_EVENTS",
 	"STREAM_LIMIT",
 	"STREAM_LIMIT_TOTAL",
 	"STUCK_AFTER",

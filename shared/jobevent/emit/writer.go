@@ -78,11 +78,15 @@ func (w *writer) status(job *Snapshot) {
 	if err != nil && w.err == nil {
 		w.err = err
 	}
-	id := jobevent.StatusID(job.JobID, job.Version)
-	if job.Status == jobevent.StatusUnknown {
-		id = jobevent.UnknownID(job.JobID, job.Version)
+	meta := jobevent.Meta{ID: jobevent.StatusID(job.JobID, job.Version), JobID: job.JobID, TraceID: job.TraceID}
+	if job.Status != jobevent.StatusUnknown {
+		w.add(jobevent.TypeStatus, meta, status)
+		return
 	}
-	w.add(jobevent.TypeStatus, jobevent.Meta{ID: id, JobID: job.JobID, TraceID: job.TraceID}, status)
+	meta.ID = jobevent.UnknownID(job.JobID, job.Version)
+	if w.add(jobevent.TypeStatus, meta, status); w.err == nil {
+		w.events[len(w.events)-1] = w.events[len(w.events)-1].ForFunctions()
+	}
 }
 
 func (w *writer) deleted(job *Snapshot) {
