@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/protocol/kafka_sarama/v2"
 	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/cloudevents/sdk-go/v2/types"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -53,12 +50,9 @@ func Consumed(m *sarama.ProducerMessage) *sarama.ConsumerMessage {
 
 // Decode reads the event of a record, binary or structured. Its errors wrap jobevent.ErrInvalid: a
 // record that cannot be read now never can be. A record without a value is an event only where its
-// headers have the type of a deleted job. The event's data may be the record's value, not a copy.
+// headers have the type of a deleted job.
 func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
-	if e, ok := readPlain(m); ok {
-		return e, nil
-	}
-	e, err := decodeBySDK(m)
+	e, err := decode(m)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("decode record %s/%d@%d: %w: %w",
 			m.Topic, m.Partition, m.Offset, err, jobevent.ErrInvalid)
@@ -66,60 +60,11 @@ func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	return *e, nil
 }
 
-// readPlain reads the events that functions write, in a third of the SDK's time. It leaves all others to
-// the SDK. Why: docs/decisions/events.md#what-stays-written-by-hand-beside-sarama-and-the-sdk
-func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
-	if len(m.Value) == 0 && EventType(m) != jobevent.TypeDeleted {
-		return event.Event{}, false
-	}
-	ctx := &event.EventContextV1{}
-	e, version := event.Event{Context: ctx}, ""
-	if len(m.Value) > 0 {
-		e.DataEncoded = m.Value
-	}
-	for _, h := range m.Headers {
-		value := string(h.Value)
-		var err error
-		switch name := string(h.Key); name {
-		case "ce_specversion":
-			version = value
-		case "ce_id":
-			err = ctx.SetID(value)
-		case typeHeader:
-			err = ctx.SetType(value)
-		case "ce_source":
-			err = ctx.SetSource(value)
-		case "ce_subject":
-			err = ctx.SetSubject(value)
-		case "ce_time":
-			var at time.Time
-			if at, err = types.ParseTime(value); err == nil {
-				err = ctx.SetTime(at)
-			}
-		case "content-type":
-			ctx.DataContentType = &value
-			if value != event.ApplicationJSON {
-				return e, false
-			}
-		default:
-			extension, ok := strings.CutPrefix(name, "ce_")
-			if !ok || slices.Contains(locations, extension) {
-				return e, false
-			}
-			err = ctx.SetExtension(extension, value)
-		}
-		if err != nil {
-			return e, false
-		}
-	}
-	return e, version == event.CloudEventsVersionV1 && ctx.ID != "" && ctx.Type != "" && ctx.Source.Path != ""
-}
-
 // locations are the extensions in which the SDK stores where it read an event. Without their removal a republished
 // event would have them.
 var locations = []string{"kafkaoffset", "kafkapartition", "kafkatopic"}
 
-func decodeBySDK(m *sarama.ConsumerMessage) (*event.Event, error) {
+func decode(m *sarama.ConsumerMessage) (*event.Event, error) {
 	if m.Value == nil && EventType(m) != jobevent.TypeDeleted {
 		return nil, errTombstone
 	}

@@ -86,7 +86,7 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := back.String(), e.String(); got != want || bySDK(t, record).String() != want {
+		if got, want := back.String(), e.String(); got != want {
 			t.Fatalf("came back as\n%s\nwant\n%s", got, want)
 		}
 	})
@@ -218,19 +218,7 @@ func FuzzRecord(f *testing.F) {
 		if e.Validate() != nil {
 			t.Errorf("decoded an invalid event: %v", e.Validate())
 		}
-		if sdk := bySDK(t, m); sdk.String() != e.String() {
-			t.Errorf("decoded\n%s\nthe SDK\n%s", e, sdk)
-		}
 	})
-}
-
-// bySDK reads the record as the SDK does.
-func bySDK(t interface{ Fatal(...any) }, m *sarama.ConsumerMessage) event.Event {
-	e, err := decodeBySDK(m)
-	if err != nil {
-		t.Fatal("the SDK refuses it: ", err)
-	}
-	return *e
 }
 
 func BenchmarkCodec(b *testing.B) {
@@ -248,9 +236,8 @@ func BenchmarkCodec(b *testing.B) {
 	}
 	record := delivered(b, m)
 	for name, f := range map[string]func() error{
-		"encode":            func() error { _, err := Encode(e); return err },
-		"decode":            func() error { _, err := Decode(record); return err },
-		"decode by the SDK": func() error { _, err := decodeBySDK(record); return err },
+		"encode": func() error { _, err := Encode(e); return err },
+		"decode": func() error { _, err := Decode(record); return err },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
