@@ -16,8 +16,9 @@ func RoutingKey(partition int32) string { return routingKeys()[uint32(partition)
 // routingKeys finds the keys: the hash of key p is p itself, not only modulo a number. It tries four characters, and
 // the hash run backwards gives the other four. A CloudEvent carries the key, so all eight characters have to be text,
 // which takes some hundred tries.
-var routingKeys = sync.OnceValue(func() (keys [MaxRunPartitions]string) {
+var routingKeys = sync.OnceValue(func() (keys []string) {
 	const signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	keys = make([]string, MaxRunPartitions)
 	for p := range uint32(MaxRunPartitions) {
 		for n := uint32(0); keys[p] == ""; n++ {
 			first := []byte{signs[n&63], signs[n>>6&63], signs[n>>12&63], signs[n>>18&63]}
