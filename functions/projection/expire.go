@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// grace is how much longer than the scheduler the API keeps a job: as a rule the scheduler's job.deleted deletes it.
+	// grace is how much longer than the scheduler the API keeps a job and the id of a deleted job: as a rule the
+	// scheduler's job.deleted deletes the job, and its tombstone is away before the API forgets the id.
 	grace = 24 * time.Hour
 	// expireRows is how many rows one step of a walk visits.
 	expireRows = 1000
@@ -21,10 +22,11 @@ const (
 	expireRest = time.Hour
 )
 
-// The stages of an expiry: old jobs, batches without jobs, the remaining logs of deleted jobs, the audit log, rejected
-// records.
+// The stages of an expiry: old jobs, the ids of deleted ones, batches without jobs, the remaining logs of deleted jobs,
+// the audit log, rejected records.
 const (
 	stageJobs = iota
+	stageDeleted
 	stageBatches
 	stageLogs
 	stageAudit
@@ -35,6 +37,7 @@ const (
 // expiry has the position of the walk over old rows, one stage after the other. It exists in memory only.
 type expiry struct {
 	ages     statusstore.Ages
+	deleted  time.Duration // of ids
 	audit    time.Duration // 0: for ever
 	rejected time.Duration // 0: for ever
 	stage    int
@@ -49,7 +52,7 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{audit: cfg.Audit, rejected: cfg.Rejected, ages: statusstore.Ages{
+	return expiry{deleted: withGrace(cfg.Forget), audit: cfg.Audit, rejected: cfg.Rejected, ages: statusstore.Ages{
 		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
 	}}
 }
@@ -77,6 +80,8 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	switch e.stage {
 	case stageJobs:
 		walked, err = store.statuses.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
+	case stageDeleted:
+		walked, err = store.statuses.ForgetDeleted(ctx, now, e.deleted, e.after, expireRows)
 	case stageBatches:
 		walked, err = store.statuses.ExpireBatches(ctx, now, e.ages, e.after, expireRows)
 	case stageLogs:

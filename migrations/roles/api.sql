@@ -44,10 +44,11 @@ GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_ga
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
 GRANT SELECT, DELETE ON rejected_records TO jobweaver_gateway;
 GRANT UPDATE (redriven_at, redriven_by) ON rejected_records TO jobweaver_gateway;
-GRANT SELECT ON attempt_logs, batch_deletions, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
+GRANT SELECT ON attempt_logs, batch_deletions, deleted_jobs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
 -- Stores the scheduler's statuses, and deletes old rows.
+GRANT SELECT, INSERT, DELETE ON deleted_jobs TO jobweaver_projection;
 GRANT SELECT, DELETE ON jobs TO jobweaver_projection;
 GRANT UPDATE (
     status, version, attempt, retry_count, updated_at, snapshot, error_code, progress, cancel_requested_at, ended_as

@@ -155,6 +155,12 @@ CREATE TABLE controls (
     CONSTRAINT controls_workers_check CHECK (workers = ANY (ARRAY['runjob'::text, 'pull'::text]))
 );
 
+CREATE TABLE deleted_jobs (
+    job_id     uuid NOT NULL,
+    deleted_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT deleted_jobs_pkey PRIMARY KEY (job_id)
+);
+
 CREATE TABLE deliveries (
     job_id      uuid NOT NULL,
     version     bigint NOT NULL,

@@ -24,7 +24,7 @@ var ownerless = map[string]string{
 	"LogInsertMany": forAll, "CallbacksLock": forAll, "CallbacksGiveUp": forAll, "CallbacksOf": forAll, "CallbacksAnswer": forAll,
 	"CallbacksUnconfirmed": forAll, "WebhooksForget": forAll, "CommandsUnconfirmed": forAll, "JobsApplyStatus": forAll,
 	"CommandsAnswered": forAll, "JobsDelete": forAll, "JobsProgress": forAll, "JobsUnconfirmed": forAll, "JobsInFlight": forAll,
-	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll,
+	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll, "JobsDeleted": none, "DeletedForget": forAll,
 	"DeliveryOwners": forAll, "DeliveryNext": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
 	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
 	"OperationUnanswered": forAll, "OperationAwaitsRetries": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,

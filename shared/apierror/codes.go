@@ -21,6 +21,7 @@ const (
 	NotFound               Code = "API.NOT_FOUND"
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
+	JobDeleted             Code = "API.JOB_DELETED"
 	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
 	FlowCompensated        Code = "API.FLOW_COMPENSATED"
 	CallbackExpired        Code = "API.CALLBACK_EXPIRED"
@@ -102,6 +103,8 @@ var table = []Entry{
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not support this method."},
 	{IdempotencyConflict, http.StatusConflict,
 		"The idempotency key was used before, for a different request."},
+	{JobDeleted, http.StatusConflict,
+		"The `jobId` of the request was that of a job that is deleted; it can be used again after `FORGET_AFTER` and a day."},
 	{InvalidStateTransition, http.StatusConflict,
 		"The job's state does not allow the command or callback, or another one is not confirmed yet."},
 	{FlowCompensated, http.StatusConflict,

@@ -1881,7 +1881,7 @@ export interface components {
             timeoutMs?: components["schemas"]["TimeoutMs"];
             /** @description The same key again returns the same job, or 409 if the rest of the request differs. */
             idempotencyKey?: components["schemas"]["Key"];
-            /** @description The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id. The job's trace is sampled only if the last bit is set. */
+            /** @description The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id, or a deleted job had it. The job's trace is sampled only if the last bit is set. */
             jobId?: components["schemas"]["GivenId"];
             /** @description The owner's jobs with the same key run one after another, in the order in which they were accepted. The next starts when the one before has ended, including its retries. */
             orderingKey?: components["schemas"]["Key"];
@@ -2941,7 +2941,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.PRECONDITION_FAILED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.PRECONDITION_FAILED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.JOB_DELETED" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -3687,7 +3687,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The idempotency key belongs to another request; or the state, which the message names, or an unconfirmed command or callback does not allow this. */
+        /** @description The idempotency key belongs to another request, or the jobId to a deleted job; or the state, which the message names, or an unconfirmed command or callback does not allow this. */
         Conflict: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];

@@ -177,7 +177,7 @@ func (in *received) at(i int, err error) error {
 		where += "data."
 	}
 	moved := apierror.Error{Code: known.Code, Message: known.Message}
-	if known.Code == apierror.BatchNotFound || known.Code == apierror.BatchClosed {
+	if known.Code == apierror.BatchNotFound || known.Code == apierror.BatchClosed || known.Code == apierror.JobDeleted {
 		moved.Code = apierror.InvalidEvent // after another status the sender would repeat it
 	}
 	if in.batch {

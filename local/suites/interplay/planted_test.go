@@ -149,6 +149,7 @@ var planted = map[string]func(*facts) bool{
 		retire(f, a, f.specs[b.JobID].Sent.Add(-time.Millisecond))
 		f.specs[b.JobID].ID = a.JobID
 	}),
+	"deleted ids": ran(func(f *facts, j *client.Job, _ *Run) { f.specs[j.JobID].Deleted = j.JobID }),
 	"free order": two(func(f *facts, a, b *client.Job) {
 		at := time.Now()
 		retire(f, a, at.Add(-time.Millisecond))

@@ -89,6 +89,7 @@ type Spec struct {
 	Code    string    `json:"code,omitempty"`
 	Owner   string    `json:"owner"`             // of the key or the hook that made the job
 	Foreign bool      `json:"foreign,omitempty"` // which is not the owner of the program
+	Deleted string    `json:"deleted,omitempty"` // the id in the request, if its job was deleted before
 }
 
 // Run is one start of a handler, as the witness saw it.

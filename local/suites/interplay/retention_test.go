@@ -221,6 +221,16 @@ var retentionRules = []Rule{
 		},
 	},
 	{
+		"deleted ids", "The id of a deleted job is refused with 409 `API.JOB_DELETED`", "docs/scheduling.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, name := range f.names {
+				if s := f.Specs[name]; s.Deleted != "" && s.ID == s.Deleted {
+					found(name+" "+s.ID, "it is refused: the job with its id was deleted before", fmt.Sprintf("answered %d", s.Status))
+				}
+			}
+		},
+	},
+	{
 		"free order", "Jobs with the same `orderingKey` (and owner) run one at a time", "docs/scheduling.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, w := range f.Waits {

@@ -228,15 +228,15 @@ func (x *run) repeat(ctx context.Context, s Step) {
 	if before == nil || !before.ok() {
 		return
 	}
-	if spec.Job.OwnID { // that of a deleted job is not free: the scheduler deletes a second job with it
+	if spec.Job.OwnID && spec.ID != "" {
 		if _, err := x.API.Get(ctx, spec.ID, 0); errors.Is(err, client.ErrNotFound) {
-			return
+			spec.Deleted = spec.ID
 		}
 	}
 	a := x.ask(ctx, s.N, before.Method, before.Path, before.Body, Asked{Header: "none", Type: before.Type})
 	var got results
 	_ = json.Unmarshal(a.Answer, &got)
-	spec.Sent, spec.At, spec.Status, spec.By, spec.ID, spec.Made = a.Sent, a.At, a.Status, got.DecidedBy, "", false
+	spec.Sent, spec.At, spec.Status, spec.Code, spec.By, spec.ID, spec.Made = a.Sent, a.At, a.Status, a.Code, got.DecidedBy, "", false
 	if a.ok() {
 		spec.ID, spec.Made = got.JobID, got.DecidedBy == "" && a.Status == http.StatusAccepted
 	}

@@ -68,7 +68,7 @@ type Accepted struct {
 	Place
 
 	Missing []int // the first indexes in After that are not jobs of the owner, so it was refused
-	Late    error // why the request was refused: NewJob.Late, its batch takes no job, or a policy
+	Late    error // why the request was refused: NewJob.Late, its job is deleted, its batch takes no job, or a policy
 
 	DecidedBy string          // the policy by which the request got a job that exists; empty: none
 	Found     jobstate.Status // of that job; empty: as at acceptance
@@ -130,7 +130,7 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 		return nil, err
 	}
 	from := s.db.Mark()
-	accepted, err := s.insertSome(ctx, jobs)
+	jobs, accepted, err := refusingDeleted(ctx, jobs, s.insertSome)
 	s.takeInsertTime(ctx, from, accepted)
 	s.CountAccepted(jobs, accepted)
 	return accepted, err
@@ -153,7 +153,7 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	case isUniform(jobs) && !answeredFor(jobs):
 		accepted, err := insertUniform(ctx, s.q, jobs)
 		return accepted, apidb.Classify("insert jobs", err)
-	case len(jobs) == 1 && !answeredFor(jobs):
+	case len(jobs) == 1 && jobs[0].Request.JobID == uuid.Nil && !answeredFor(jobs):
 		// A statement alone waits for another transaction's commit without holding locks: no deadlock.
 		accepted, err := insertJobs(ctx, s.q, jobs)
 		return accepted, apidb.Classify("insert job", err)
@@ -198,6 +198,9 @@ func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accep
 		}
 		if all && slices.ContainsFunc(accepted, func(a Accepted) bool { return a.Conflict }) {
 			return apidb.ErrConflict
+		}
+		if err := checkNotDeleted(ctx, q, jobs, accepted); err != nil {
+			return err
 		}
 		return enterSubmits(ctx, q, jobs, accepted)
 	})

@@ -24,7 +24,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
 }
 
-// LateError is returned for a job that came too late to be accepted, or whose batch takes no job.
+// LateError is returned for a job that came too late to be accepted, that has the id of a deleted job, or whose batch
+// takes no job.
 type LateError struct {
 	Job int // in the batch
 	Why error
@@ -59,6 +60,9 @@ func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (a
 				return err
 			}
 			accepted = t.accepted
+			if err := checkNotDeleted(ctx, q, jobs, accepted); err != nil {
+				return err
+			}
 			if all {
 				if err := t.refusal(); err != nil {
 					return err
@@ -269,6 +273,9 @@ func idsLiteral(ids []uuid.UUID) string {
 func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {
 	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: flow}
 	if err := t.insert(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkNotDeleted(ctx, q, jobs, t.accepted); err != nil {
 		return nil, err
 	}
 	return t.accepted, t.refusal()

@@ -277,6 +277,9 @@ with input as (
 )
 select pg_notify('jobweaver_operations', '') from credited limit 1;
 
+-- name: JobsDeleted :many
+select job_id from deleted_jobs where job_id = any (@job_ids::uuid[]);
+
 -- Those of the deleted jobs whose last version before the deletion has not arrived. It locks them in the order of ids,
 -- as all statements do.
 -- name: JobsMissingStatus :many
@@ -287,8 +290,8 @@ where jobs.version < input.version - 1
 order by input.job_id
 for no key update of jobs;
 
--- Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends. A job
--- with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
+-- Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends, and
+-- remembers their ids. A job with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
 -- other as refused.
 -- name: JobsDelete :one
 with input as (
@@ -297,6 +300,8 @@ with input as (
     delete from jobs using input
     where jobs.job_id = any (array[input.job_id]) and jobs.version <= input.version
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+), remembered as (
+    insert into deleted_jobs (job_id) select job_id from input on conflict do nothing
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
     select gone.batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)

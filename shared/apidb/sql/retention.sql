@@ -28,6 +28,8 @@ with page as (
     delete from jobs using old
     where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+), remembered as (
+    insert into deleted_jobs (job_id) select job_id from gone order by job_id on conflict do nothing
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
     select gone.batch_id, gone.status, count(*) from gone join batches on batches.batch_id = any (array[gone.batch_id])
@@ -47,7 +49,24 @@ select
     coalesce((select job_id from page order by job_id desc limit 1), @after_id)::uuid as last_id,
     (select count(*) from gone)::bigint as gone;
 
--- The same for log lines, which can arrive after their job is deleted.
+-- Forgets the ids of one page of jobs that were deleted before an instant.
+-- name: DeletedForget :one
+with page as (
+    select job_id, deleted_at from deleted_jobs
+    where job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id
+    limit @max_rows::int
+), gone as (
+    delete from deleted_jobs using page
+    where deleted_jobs.job_id = any (array[page.job_id]) and page.deleted_at < @deleted_before::timestamptz
+    returning deleted_jobs.job_id
+)
+select
+    (select count(*) from page)::bigint as seen,
+    coalesce((select job_id from page order by job_id desc limit 1), @after_id)::uuid as last_id,
+    (select count(*) from gone)::bigint as gone;
+
+-- The same as JobsExpire for log lines, which can arrive after their job is deleted.
 -- name: LogsExpire :one
 with page as (
     select job_id from attempt_logs

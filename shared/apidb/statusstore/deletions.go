@@ -22,7 +22,7 @@ type Gone struct {
 	End     *jobevent.End // nil: unknown
 }
 
-// ForgetJobs deletes jobs with all that is stored about them, and returns how many there were. If the end of a job
+// ForgetJobs deletes jobs with all that is stored about them but their ids, and returns how many there were. If the end of a job
 // has not been stored yet, ForgetJobs first counts and delivers it, though without its output.
 // Why: docs/decisions/databases.md#a-job-pays-for-no-long-check-and-no-foreign-key
 func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
@@ -126,6 +126,18 @@ func (s *Store) ExpireJobs(
 	})
 	walked := apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}
 	return walked, apidb.Classify("expire jobs", err)
+}
+
+// ForgetDeleted looks at the next ids of deleted jobs by age, at most limit, and forgets those of jobs that were deleted
+// longer than age ago.
+func (s *Store) ForgetDeleted(
+	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
+) (apidb.Walked, error) {
+	row, err := s.q.DeletedForget(ctx, gen.DeletedForgetParams{
+		AfterID: after, BeforeID: idtime.Before(now, age), MaxRows: int32(limit), DeletedBefore: now.Add(-age),
+	})
+	walked := apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}
+	return walked, apidb.Classify("forget the ids of deleted jobs", err)
 }
 
 // ExpireBatches looks at the next batches by age, at most limit, and deletes those that ended too long ago and have no

@@ -121,3 +121,40 @@ func TestTheJobsOfAFlowExpireOnceItHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// The scheduler deletes a new job with the id of a deleted one, for as long as it has the tombstone.
+func TestTheIDsOfDeletedJobsAreKeptForAsLongAsTheSchedulerKeepsTombstones(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const day = 24 * time.Hour
+	expired, old := f.NewIDAt(time.Now().Add(-9*day)), f.NewIDAt(time.Now().Add(-20*day))
+	unknown, live, deleted := old, f.Accept(t, apidbtest.NewJob()), f.Accept(t, apidbtest.NewJob())
+	job := apidbtest.NewJob()
+	job.JobID = expired
+	f.Accept(t, job)
+	f.Apply(t, apidbtest.Status(expired, 1, jobstate.Completed))
+	f.Exec(t, "update jobs set updated_at = now() - interval '9 d' where job_id = $1", expired)
+	if _, err := f.Statuses.ExpireJobs(t.Context(), time.Now(), statusstore.Ages{Completed: 8 * day}, uuid.Nil, 100); err != nil {
+		t.Fatal(err)
+	}
+	gone := []statusstore.Gone{{JobID: deleted.JobID, Version: 3}, {JobID: unknown, Version: 3}}
+	for range 2 { // the event may come twice
+		if _, err := f.Statuses.ForgetJobs(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Exec(t, "update deleted_jobs set deleted_at = now() - interval '10 d' where job_id = $1", old)
+	kept := func() []uuid.UUID {
+		return apidbtest.One[[]uuid.UUID](t, f, "select array_agg(job_id order by job_id) from deleted_jobs")
+	}
+	if want := []uuid.UUID{old, expired, deleted.JobID}; !slices.Equal(kept(), want) {
+		t.Errorf("kept are %v, want %v, not the live %s", kept(), want, live.JobID)
+	}
+	walked, err := f.Statuses.ForgetDeleted(t.Context(), time.Now(), 9*day, uuid.Nil, 1)
+	if err != nil || walked.Gone != 1 || !walked.More || walked.Last != old {
+		t.Errorf("walked %+v, %v", walked, err)
+	}
+	if want := []uuid.UUID{expired, deleted.JobID}; !slices.Equal(kept(), want) {
+		t.Errorf("kept are %v, want %v", kept(), want)
+	}
+}

@@ -2827,7 +2827,7 @@ class JobRequest(BaseModel):
         UUID | None,
         Field(
             alias="jobId",
-            description="The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id. The job's trace is sampled only if the last bit is set.",
+            description="The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id, or a deleted job had it. The job's trace is sampled only if the last bit is set.",
         ),
     ] = None
     ordering_key: Annotated[
@@ -3091,7 +3091,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.PRECONDITION_FAILED", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.FLOW_COMPENSATED", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.PRECONDITION_FAILED", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.JOB_DELETED", "API.INVALID_STATE_TRANSITION", "API.FLOW_COMPENSATED", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str

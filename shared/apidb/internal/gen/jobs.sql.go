@@ -579,6 +579,8 @@ with input as (
     delete from jobs using input
     where jobs.job_id = any (array[input.job_id]) and jobs.version <= input.version
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+), remembered as (
+    insert into deleted_jobs (job_id) select job_id from input on conflict do nothing
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
     select gone.batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
@@ -621,14 +623,38 @@ type JobsDeleteRow struct {
 	Woken   int64
 }
 
-// Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends. A job
-// with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
+// Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends, and
+// remembers their ids. A job with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
 // other as refused.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDeleteRow, error) {
 	row := q.db.QueryRow(ctx, JobsDelete, arg.JobIDs, arg.Versions)
 	var i JobsDeleteRow
 	err := row.Scan(&i.Deleted, &i.Woken)
 	return i, err
+}
+
+const JobsDeleted = `-- name: JobsDeleted :many
+select job_id from deleted_jobs where job_id = any ($1::uuid[])
+`
+
+func (q *Queries) JobsDeleted(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, JobsDeleted, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const JobsEnded = `-- name: JobsEnded :many

@@ -12,6 +12,49 @@ import (
 	"github.com/google/uuid"
 )
 
+const DeletedForget = `-- name: DeletedForget :one
+with page as (
+    select job_id, deleted_at from deleted_jobs
+    where job_id > $1::uuid and job_id < $2::uuid
+    order by job_id
+    limit $3::int
+), gone as (
+    delete from deleted_jobs using page
+    where deleted_jobs.job_id = any (array[page.job_id]) and page.deleted_at < $4::timestamptz
+    returning deleted_jobs.job_id
+)
+select
+    (select count(*) from page)::bigint as seen,
+    coalesce((select job_id from page order by job_id desc limit 1), $1)::uuid as last_id,
+    (select count(*) from gone)::bigint as gone
+`
+
+type DeletedForgetParams struct {
+	AfterID       uuid.UUID
+	BeforeID      uuid.UUID
+	MaxRows       int32
+	DeletedBefore time.Time
+}
+
+type DeletedForgetRow struct {
+	Seen   int64
+	LastID uuid.UUID
+	Gone   int64
+}
+
+// Forgets the ids of one page of jobs that were deleted before an instant.
+func (q *Queries) DeletedForget(ctx context.Context, arg DeletedForgetParams) (DeletedForgetRow, error) {
+	row := q.db.QueryRow(ctx, DeletedForget,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxRows,
+		arg.DeletedBefore,
+	)
+	var i DeletedForgetRow
+	err := row.Scan(&i.Seen, &i.LastID, &i.Gone)
+	return i, err
+}
+
 const JobsExpire = `-- name: JobsExpire :one
 with page as (
     select job_id, status, version, command_seq, updated_at, batch_id from jobs
@@ -38,6 +81,8 @@ with page as (
     delete from jobs using old
     where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+), remembered as (
+    insert into deleted_jobs (job_id) select job_id from gone order by job_id on conflict do nothing
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
     select gone.batch_id, gone.status, count(*) from gone join batches on batches.batch_id = any (array[gone.batch_id])
@@ -121,7 +166,7 @@ type LogsExpireRow struct {
 	Gone   int64
 }
 
-// The same for log lines, which can arrive after their job is deleted.
+// The same as JobsExpire for log lines, which can arrive after their job is deleted.
 func (q *Queries) LogsExpire(ctx context.Context, arg LogsExpireParams) (LogsExpireRow, error) {
 	row := q.db.QueryRow(ctx, LogsExpire, arg.AfterID, arg.BeforeID, arg.MaxRows)
 	var i LogsExpireRow
