@@ -17,7 +17,7 @@ import (
 )
 
 // These wrappers keep the table of routes to one line for each endpoint.
-var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
+var noQuery, noBody, noMatch = edge.WithoutQuery, edge.WithoutBody, edge.WithoutMatch
 
 // Paths that other files name, too, or that are long. hookPath takes signed requests of other systems; each system has
 // a hook.
@@ -48,11 +48,11 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, noQuery(noBody(f.api.commands.Cancel))},
 		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, noQuery(noBody(f.api.commands.Retry))},
 		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, noQuery(f.api.commands.Reschedule)},
-		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, noQuery(f.api.submit.RunAgain)},
+		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, noQuery(noMatch(f.api.submit.RunAgain))},
 		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, noQuery(f.api.commands.Change)},
 		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, noQuery(noBody(f.api.commands.Delete))},
 		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, noQuery(f.api.deliveries.ListOfJob)},
-		{http.MethodPost, deliverAgainPath, access.Operate, noQuery(noBody(f.api.deliveries.Retry))},
+		{http.MethodPost, deliverAgainPath, access.Operate, noQuery(noBody(noMatch(f.api.deliveries.Retry)))},
 		{http.MethodGet, "/api/deliveries", access.Read, f.api.deliveries.List},
 		{http.MethodPost, "/api/operations", access.Operate, noQuery(f.api.operations.Create)},
 		{http.MethodGet, "/api/operations", access.Read, f.api.operations.List},
@@ -132,8 +132,8 @@ func (f *Function) batchRoutes() []route {
 		{http.MethodPost, "/api/flows", access.Submit, noQuery(f.api.batches.CreateFlow)},
 		{http.MethodGet, "/api/flows", access.Read, f.api.batches.ListFlows},
 		{http.MethodGet, "/api/flows/:flowId", access.Read, f.api.batches.GetFlow},
-		{http.MethodPost, "/api/flows/:flowId/cancel", access.Operate, noQuery(noBody(f.api.batches.CancelFlow))},
-		{http.MethodPost, "/api/flows/:flowId/retry", access.Operate, noQuery(f.api.batches.RetryFlow)},
+		{http.MethodPost, "/api/flows/:flowId/cancel", access.Operate, noQuery(noBody(noMatch(f.api.batches.CancelFlow)))},
+		{http.MethodPost, "/api/flows/:flowId/retry", access.Operate, noQuery(noMatch(f.api.batches.RetryFlow))},
 	}
 }
 

@@ -50,8 +50,8 @@ func (a *API) Change(c *gin.Context) error {
 			if err != nil {
 				return kept, err
 			}
-			change.Hash, change.Match = hash[:], edge.MatchJob(c.Request)
-			kept, err = a.Store.KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c))
+			change.Hash = hash[:]
+			kept, err = a.storeFor(c).KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c))
 			if !errors.Is(err, commandstore.ErrChanged) {
 				return kept, err
 			}

@@ -50,9 +50,12 @@ func (a *API) Retry(c *gin.Context) error {
 // Delete is DELETE /api/jobs/{jobId}.
 func (a *API) Delete(c *gin.Context) error { return a.command(c, jobevent.CommandDelete) }
 
+// storeFor returns a store that keeps commands only for the version of a job that the request names.
+func (a *API) storeFor(c *gin.Context) *commandstore.Store { return a.Store.If(edge.MatchJob(c.Request)) }
+
 func (a *API) command(c *gin.Context, command string) error {
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
-		return a.Store.KeepCommand(ctx, audit.Entry(c), edge.OwnerOf(c), id, command, audit.Actor(c))
+		return a.storeFor(c).KeepCommand(ctx, audit.Entry(c), edge.OwnerOf(c), id, command, audit.Actor(c))
 	})
 }
 
@@ -74,7 +77,7 @@ func (a *API) Reschedule(c *gin.Context) error {
 		return err
 	}
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
-		return a.Store.KeepReschedule(ctx, entry, edge.OwnerOf(c), id, when, audit.Actor(c))
+		return a.storeFor(c).KeepReschedule(ctx, entry, edge.OwnerOf(c), id, when, audit.Actor(c))
 	})
 }
 

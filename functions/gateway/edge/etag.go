@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // JobTag is the entity tag of a job as it is shown. The version alone is not enough: progress, log lines, blockedBy and
@@ -69,6 +71,17 @@ func MatchJob(r *http.Request) func(version int64) bool {
 	}
 	return func(version int64) bool {
 		return slices.Contains(versions, "*") || slices.Contains(versions, strconv.FormatInt(version, 10))
+	}
+}
+
+// WithoutMatch refuses If-Match where the version that a client has read cannot be compared: a condition that is not
+// checked would be worse than none.
+func WithoutMatch(handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if len(c.Request.Header.Values("If-Match")) > 0 {
+			return apierror.New(apierror.InvalidJobRequest, "%s %s takes no If-Match", c.Request.Method, c.Request.URL.Path)
+		}
+		return handle(c)
 	}
 }
 

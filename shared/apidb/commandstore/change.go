@@ -23,8 +23,6 @@ type JobChange struct {
 	Hash  []byte         `json:"-"` // of the request, by which a repeated one is recognised
 	Delay *time.Duration `json:"-"` // the delay to write in place of RunAt; nil: RunAt counts
 	After int            `json:"-"` // the number of the last command when the request was checked
-
-	Match func(version int64) bool `json:"-"` // whether it is about a job of this version; nil: of any
 }
 
 // ErrNotRead is returned when a job is no longer the one that the client has read.

@@ -30,6 +30,8 @@ type Command struct {
 	RunAt   *time.Time // of a reschedule
 	Change  *JobChange // nil: none, or it does not fit into this pass
 	Version int64      // of the job when it was read
+
+	match func(version int64) bool // whether it is about a job of this version; nil: of any
 }
 
 // RefusedError is the reason why a command was not stored.
@@ -88,6 +90,7 @@ func (s *Store) KeepReschedule(
 func (s *Store) keep(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked Command, delayMs *int64,
 ) (kept Command, err error) {
+	asked.match = s.match
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 		kept, err = KeepCommandInTx(ctx, q, owner, asked, delayMs)
 		return err
@@ -121,7 +124,7 @@ func KeepCommandInTx(
 		return kept, &RefusedError{Status: jobstate.Status(job.Status), Started: true}
 	case asked.Change != nil && asked.Change.After != int(job.CommandSeq):
 		return kept, ErrChanged
-	case asked.Change != nil && asked.Change.Match != nil && !asked.Change.Match(job.Version):
+	case asked.match != nil && !asked.match(job.Version):
 		return kept, ErrNotRead
 	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
 		at := job.At.Add(time.Duration(nullable.Value(delayMs)) * time.Millisecond)

@@ -8,9 +8,13 @@ import (
 
 // Store is safe for concurrent use. Its errors are classified as those of apidb.Store are.
 type Store struct {
-	db *apidb.Store
-	q  *gen.Queries
+	db    *apidb.Store
+	q     *gen.Queries
+	match func(version int64) bool // nil: of any version
 }
 
 // New makes the store on a database.
 func New(db *apidb.Store) *Store { return &Store{db: db, q: db.Queries()} }
+
+// If returns a store that keeps commands only for a job whose version matches, and else returns ErrNotRead; nil: for any.
+func (s *Store) If(match func(version int64) bool) *Store { return &Store{db: s.db, q: s.q, match: match} }

@@ -3857,7 +3857,7 @@ export interface components {
          */
         Prefer: string;
         /**
-         * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+         * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
          * @example W/"6453c3a5b9d40"
          */
         IfMatch: string;
@@ -4357,6 +4357,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
@@ -4388,6 +4393,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -4397,7 +4403,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -4505,45 +4511,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
-                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
                  */
-                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
-                traceparent?: components["parameters"]["TraceParent"];
-            };
-            path: {
-                /** @description An id that is not a UUID is a 404. */
-                jobId: components["parameters"]["JobId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The command is stored and will be carried out. The job shows its result. */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["TraceId"];
-                    Location: components["headers"]["Location"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CommandAccepted"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["RateLimited"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    retryJob: {
-        parameters: {
-            query?: never;
-            header?: {
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -4576,6 +4547,53 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                jobId: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The command is stored and will be carried out. The job shows its result. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandAccepted"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -4584,6 +4602,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -4626,6 +4649,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -5000,7 +5024,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5061,7 +5085,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5108,7 +5132,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5155,7 +5179,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6353,7 +6377,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6421,7 +6445,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6465,7 +6489,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6512,7 +6536,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6559,7 +6583,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
