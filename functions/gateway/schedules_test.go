@@ -251,9 +251,14 @@ func TestAllThatIsWrongWithAScheduleIsListed(t *testing.T) {
 	h := open(t)
 	h.post("/api/schedules", `{"name": "a", "cron": "30 25 * * *", "timeZone": "Europe/Berln", "job": {"jobType": 1}}`).
 		wantError(apierror.InvalidJobRequest, "cron", "timeZone", "job.jobType", "job.payload")
-	for cron, paths := range map[string][]string{`""`: {"cron"}, `5`: {"cron"}, `"@daily"`: {"timeZone"}} {
+	for cron, paths := range map[string][]string{`""`: {"cron"}, `5`: {"cron"}, `"30 25 * * *"`: {"cron"}, `"@daily"`: nil} {
 		refused := h.post("/api/schedules", `{"name": "a", "cron": `+cron+`, "timeZone": "Nowhere", "job": `+logJob+`}`)
 		refused.wantError(apierror.InvalidJobRequest, append(paths, "timeZone")...)
+		for _, d := range refused.error().Details {
+			if strings.Contains(d.Message, "time zone") != (d.Path == "timeZone") {
+				t.Errorf("with the cron %s, %s %s", cron, d.Path, d.Message)
+			}
+		}
 	}
 	h.get("/api/jobs/nonsense").wantError(apierror.JobNotFound)
 	if message := h.get("/api/jobs/nonsense").error().Message; message != `there is no such job: "nonsense" is not an id` {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -72,6 +73,17 @@ func TestSubmitWaitsNoLongerThanItsTimeout(t *testing.T) {
 	out, err := run(t, "{}", "submit", "-", "--wait", "300ms")
 	if cli.CodeOf(err) != cli.ExitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
 		t.Errorf("%v, printed %q, asked %q", err, out, g.asked)
+	}
+}
+
+func TestAURLWithoutASchemeIsAUsageError(t *testing.T) {
+	for _, url := range []string{"127.0.0.1:21000", "localhost:21000", "gateway", "[::1]:21000", "http://", "ftp://gateway"} {
+		for _, args := range []string{"list", "submit --type X --payload 1", "get j1 --wait 1s", "stats"} {
+			_, err := run(t, "", append(strings.Fields(args), "--url", url)...)
+			if cli.CodeOf(err) != cli.ExitUsage || !strings.Contains(fmt.Sprint(err), "URL") || strings.Contains(fmt.Sprint(err), "parse") {
+				t.Errorf("%s of %s: exit %d, %v", args, url, cli.CodeOf(err), err)
+			}
+		}
 	}
 }
 

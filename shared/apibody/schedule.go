@@ -1,7 +1,6 @@
 package apibody
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +60,9 @@ func DecodeSchedule(body []byte) (Schedule, error) {
 	}
 	if complete && !slices.ContainsFunc(p, func(d apierror.Detail) bool { return d.Path == "cron" }) {
 		at := s
-		at.TimeZone = cmp.Or(s.TimeZone, "UTC") // a wrong zone is a problem of its own
+		if _, err := cronspec.Zone(s.TimeZone); err != nil {
+			at.TimeZone = "UTC" // a wrong zone is a problem of its own
+		}
 		if _, err := at.Spec(time.Now()); err != nil {
 			p.Add("cron", err.Error())
 		}

@@ -26,7 +26,7 @@ const DefaultURL = "http://localhost:8080"
 func API(cmd *cobra.Command) *client.Client {
 	key, err := apiKey()
 	if err != nil {
-		return client.New(GatewayURL(cmd), "", client.WithTransport(noWay{err}), client.WithRetries(0))
+		return client.New(DefaultURL, "", client.WithTransport(noWay{err}), client.WithRetries(0))
 	}
 	return NewClient(GatewayURL(cmd), key)
 }
@@ -98,8 +98,8 @@ func NewClient(base, key string) *client.Client {
 	if err == nil {
 		err = badURL(base)
 	}
-	if err != nil {
-		return client.New(base, key, client.WithTransport(noWay{err}), client.WithRetries(0))
+	if err != nil { // of a URL of no gateway, no request could be made
+		return client.New(DefaultURL, key, client.WithTransport(noWay{err}), client.WithRetries(0))
 	}
 	// Without retries: commands print that the gateway cannot be reached before they try again, with Client.Through.
 	return client.New(base, key, client.WithTransport(trust.Transport(nil)), client.WithRetries(0))
