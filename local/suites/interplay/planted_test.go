@@ -168,9 +168,9 @@ var planted = map[string]func(*facts) bool{
 		return false
 	},
 	"own jobs": ran(func(f *facts, j *client.Job, _ *Run) { j.OwnerID = f.Other }),
-	"own keys": ran(func(f *facts, j *client.Job, _ *Run) {
-		j.OrderingKey = "a key of one job"
-		f.Waits = append(f.Waits, Waiting{Job: j.JobID, By: []client.Block{{Kind: "order", ID: j.OrderingKey}}})
+	"own keys": two(func(f *facts, a, b *client.Job) {
+		a.OrderingKey, b.OrderingKey, a.OwnerID = "a key of two jobs", "a key of two jobs", b.OwnerID
+		f.Waits = append(f.Waits, Waiting{At: time.Now(), Job: b.JobID, By: []client.Block{{Kind: "order", ID: b.OrderingKey}}})
 	}),
 	"own throttle": ran(func(_ *facts, j *client.Job, _ *Run) {
 		at := j.CreatedAt.Add(time.Minute)

@@ -112,10 +112,6 @@ var ownerRules = []Rule{
 	},
 }
 
-// shownLate is how long the API may show what is past: after a kill, another process takes over a partition of its events
-// only when the session of the first has timed out.
-const shownLate = 30 * time.Second
-
 // behindOwn reports whether a job that waited for its order waited for a job of its owner.
 func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 	keyOf := func(j *client.Job) (keys []string) {
@@ -134,14 +130,7 @@ func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 		if gone := f.gone(o.JobID); !gone.IsZero() && gone.Before(w.At) {
 			return false
 		}
-		lives := f.lives(o)
-		return len(lives) == 0 || slices.ContainsFunc(lives, func(l life) bool {
-			from := l.from
-			if !l.revived {
-				from = o.CreatedAt // the API knows it before the scheduler does
-			}
-			return from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-shownLate)))
-		})
+		return o.CreatedAt.Before(w.At.Add(lateness)) && !f.shownEnded(o.JobID, w.At)
 	}
 	if !slices.ContainsFunc(w.By, func(b client.Block) bool { return b.Kind == "order" || b.Kind == "singleton" }) {
 		return true
@@ -154,6 +143,25 @@ func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 		}
 	}
 	return false
+}
+
+// shownEnded reports whether the API showed before and after an instant that a job had ended. How late the API shows an
+// end has no bound: another process takes over a partition of a killed one, and reads what has waited there.
+func (f *facts) shownEnded(id string, at time.Time) bool {
+	var ended bool
+	var next time.Time // the first list after the instant that had changed
+	for _, s := range f.Seen {
+		switch {
+		case !s.At.After(at) && s.Job == id:
+			ended = terminal(s.Status)
+		case s.At.After(at) && next.IsZero():
+			next = s.At
+		}
+		if s.Job == id && s.At.Equal(next) {
+			return false
+		}
+	}
+	return ended
 }
 
 // checkOwnThrottle: a job's start is at most perMs after that of the job before it, or at once.
