@@ -52,7 +52,7 @@ KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | 
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/load/peers local/examples/function-go .ci/manifests .ci/compose .ci/prose
+MODULES := local/load/river local/load/plots local/load/peers local/examples/function-go .ci/manifests .ci/helm .ci/compose .ci/prose
 # To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: their own targets vet them.
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
@@ -260,7 +260,8 @@ $(JAVA_READY): %/target/lib/ready: %/pom.xml
 	@touch $@
 
 .PHONY: manifests
-manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
+manifests: ## build what is in knative/ and the Helm chart, validate it as a cluster would, and hold it against the code
+	go test -C .ci/helm -vet=all -count=1 ./...
 	go test -C .ci/manifests -vet=all -count=1 ./... # what is checked lies outside the module, and Go would not see it change
 
 .PHONY: test-compose
