@@ -42,7 +42,7 @@ NOT_RACED := functions migrations infra/laptop/localpostgres infra/kubernetes lo
 	local/suites/interplay local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
 	shared/apibody shared/apidb/joblist shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
 	shared/jobstate shared/payloadschema shared/retrypolicy
-RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
+RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./... $(CLIENT_GO)))
 
 # The packages whose tests use a broker; of the gateway's, which has one publish buffer for all events, only those few.
 KAFKA_SUITES = $(filter-out ./functions/gateway,$(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,'))
@@ -52,7 +52,7 @@ KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | 
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/load/peers local/examples/function-go .ci/manifests .ci/helm .ci/compose .ci/prose
+MODULES := local/load/river local/load/plots local/load/peers local/examples/function-go .ci/manifests .ci/helm .ci/compose .ci/prose shared/client
 # To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: their own targets vet them.
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
@@ -61,6 +61,7 @@ PYTHON_READY     := local/examples/function-python/.venv/ready local/examples/ou
 CONTRACT_READY   := .ci/contract/python/.venv/ready
 JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready local/examples/outbox-typescript/node_modules/ready
 JAVA_READY       := local/examples/outbox-java/target/lib/ready
+CLIENT_GO        := $(MODULE)/shared/client/...
 CLIENT_TS        := clients/typescript
 CLIENT_TS_READY  := $(CLIENT_TS)/node_modules/ready
 CLIENT_PY        := clients/python
@@ -144,7 +145,7 @@ migrate: ## bring the three databases on the server of DATABASE_URL up to date
 
 .PHONY: test
 test: ## every test, on real PostgreSQL and the embedded broker
-	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) $(LONGEST) ./...
+	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) $(LONGEST) ./... $(CLIENT_GO)
 
 .PHONY: test-race
 test-race: export CGO_ENABLED = 1
@@ -220,14 +221,13 @@ generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Py
 	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen
 
 .PHONY: test-clients
-test-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the clients in Go, TypeScript and Python: current, alone, packed, and on an installation (needs Python 3.11 and Node.js 20)
+test-clients: packages ## the clients in Go, TypeScript and Python: current, alone, as their pages install them, and on an installation (needs Python 3.11 and Node.js 20)
 	@before=$$(mktemp); trap 'rm -f "$$before"' EXIT; sha1sum $(CLIENT_MADE) > "$$before"; \
 	$(MAKE) --no-print-directory generate-clients; \
 	sha1sum $(CLIENT_MADE) | diff "$$before" - || { echo 'stale: commit what make generate-clients wrote'; exit 1; }
-	cd $(CLIENT_TS) && npm test --silent && npm pack --silent --pack-destination build
-	cd $(CLIENT_PY) && .venv/bin/ruff check && .venv/bin/ruff format --check && rm -rf dist && \
-		.venv/bin/python -m build --wheel --no-isolation -o dist . >/dev/null && \
-		.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl && .venv/bin/mypy && .venv/bin/pytest -q
+	cd $(CLIENT_TS) && npm test --silent
+	cd $(CLIENT_PY) && .venv/bin/ruff check && .venv/bin/ruff format --check && \
+		.venv/bin/pip install --quiet --no-deps --force-reinstall $(CURDIR)/dist/*.whl && .venv/bin/mypy && .venv/bin/pytest -q
 	$(GO_TEST) -count=1 ./local/suites/clients -clients.run
 
 # What of the dashboard is made from something else: its types of the contract, and its build.
@@ -242,7 +242,15 @@ test-dashboard: $(DASHBOARD_READY) bin/jobweaver ## the dashboard: types, unit t
 	cd $(DASHBOARD) && npm run e2e
 
 .PHONY: packages
-packages: $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY) $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) \
+packages: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## what the registries get, in dist/: the clients and the Helm chart (needs Python 3.11 and Node.js 20)
+	mkdir -p dist
+	go run ./local/packages dist
+	cd $(CLIENT_TS) && npm pack --silent --pack-destination $(CURDIR)/dist
+	cd $(CLIENT_PY) && .venv/bin/python -m build --wheel --no-isolation -o $(CURDIR)/dist . >/dev/null
+	go run -C .ci/helm ./pack $(CURDIR)/dist
+
+.PHONY: downloads
+downloads: $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY) $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) \
 	$(DASHBOARD_READY) $(CLIENT_TS_READY) $(JAVA_READY) ## fetch what the other targets need of PyPI, npm and Maven
 
 # The lists are complete (--no-deps), and a module is compiled when it is first imported, which most never are.
@@ -330,4 +338,4 @@ vulnerabilities: ## fail when code or a test calls a known vulnerability (needs 
 
 .PHONY: clean
 clean: ## remove what was built; the data of make run (.jobweaver/) stays
-	rm -rf bin coverage*
+	rm -rf bin dist coverage*

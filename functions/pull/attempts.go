@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/workerdb"

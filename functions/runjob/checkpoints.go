@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )

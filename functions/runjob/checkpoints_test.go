@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 // savingAttempt returns an attempt, and a function that returns what its job has saved.

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobrun"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"

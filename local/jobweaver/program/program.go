@@ -24,7 +24,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 const (

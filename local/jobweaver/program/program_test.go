@@ -19,7 +19,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 // script is a program in sh, with its reports.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 // stepsType is a job type whose handler runs in the installation: two steps with a sleep between them, and then the act
@@ -97,7 +97,7 @@ func (w *Witness) step(out http.ResponseWriter, in *http.Request) {
 }
 
 var stepRules = []Rule{{
-	"steps", "If an attempt of the job has a result of this name already, Step returns that, and does not run it again.", "shared/durable",
+	"steps", "If an attempt of the job has a result of this name already, Step returns that, and does not run it again.", "shared/client/durable",
 	func(f *facts, found func(_, _, _ string)) {
 		ran := map[string]*StepRun{}
 		for _, s := range f.Steps {

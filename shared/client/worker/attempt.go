@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 // The reasons why an attempt's context ends, as context.Cause returns them.

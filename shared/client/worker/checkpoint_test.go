@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 // count is a handler that counts on from its checkpoint, to 3.

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/durable"
-	"github.com/jobweaver/jobweaver/shared/jobrun"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 )
 
 // Options configure a Worker. A zero field has a default.

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobtest"
+	"github.com/jobweaver/jobweaver/shared/client/jobtest"
 )
 
 // Run runs the next attempt of a job: registry.Find(jobType) as its handler includes the registry's middleware. ctx is

@@ -11,9 +11,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/handlertest"
-	"github.com/jobweaver/jobweaver/shared/durable"
-	"github.com/jobweaver/jobweaver/shared/jobrun"
-	"github.com/jobweaver/jobweaver/shared/jobtest"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
+	"github.com/jobweaver/jobweaver/shared/client/jobtest"
 )
 
 type order struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 	"github.com/jobweaver/jobweaver/shared/client/worker/workertest"
-	"github.com/jobweaver/jobweaver/shared/durable"
-	"github.com/jobweaver/jobweaver/shared/jobrun"
-	"github.com/jobweaver/jobweaver/shared/jobtest"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
+	"github.com/jobweaver/jobweaver/shared/client/jobtest"
 )
 
 type pages struct{ Count int }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
 type panics struct{}

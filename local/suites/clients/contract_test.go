@@ -1,4 +1,4 @@
-package client_test
+package clients
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 func contract(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromFile("../../functions/gateway/openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile("../../../functions/gateway/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,18 +185,3 @@ func TestEnqueueSQLHasTheRequestAsOptions(t *testing.T) {
 }
 
 // A program that uses the client depends on only two small libraries.
-func TestTheClientIsLight(t *testing.T) {
-	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.Module.Path}}{{end}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for module := range strings.FieldsSeq(string(out)) {
-		switch module {
-		case "github.com/jobweaver/jobweaver", "github.com/go-json-experiment/json",
-			"github.com/standard-webhooks/standard-webhooks/libraries":
-		default:
-			t.Errorf("the client brings %s", module)
-		}
-	}
-}
