@@ -21,6 +21,7 @@ WITH_KAFKA    := go run ./shared/kafkatest/withkafka
 # Each tool has a module of its own, so that a linter's library cannot change the version of one that we ship.
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
+ACTIONLINT    := go tool -modfile=.ci/tools/actionlint/go.mod actionlint
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
 # `make lint` vets the tests, and a test binary needs no symbols: without them it links in two thirds of the time. Tests
@@ -59,6 +60,7 @@ LINTED  := $(filter-out .ci/%,$(MODULES))
 # What the example functions in other languages need is kept beside them.
 PYTHON_READY     := local/examples/function-python/.venv/ready local/examples/outbox-python/.venv/ready
 CONTRACT_READY   := .ci/contract/python/.venv/ready
+DOCS_READY       := .ci/docs/.venv/ready
 JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready local/examples/outbox-typescript/node_modules/ready
 JAVA_READY       := local/examples/outbox-java/target/lib/ready
 CLIENT_GO        := $(MODULE)/shared/client/...
@@ -250,11 +252,11 @@ packages: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## what the registries get, in d
 	go run -C .ci/helm ./pack $(CURDIR)/dist
 
 .PHONY: downloads
-downloads: $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY) $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) \
+downloads: $(DOCS_READY) $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY) $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) \
 	$(DASHBOARD_READY) $(CLIENT_TS_READY) $(JAVA_READY) ## fetch what the other targets need of PyPI, npm and Maven
 
 # The lists are complete (--no-deps), and a module is compiled when it is first imported, which most never are.
-$(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY): %/.venv/ready: %/requirements.txt
+$(PYTHON_READY) $(CONTRACT_READY) $(DOCS_READY) $(CLIENT_PY_READY): %/.venv/ready: %/requirements.txt
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r $<
 	@touch $@
@@ -301,9 +303,10 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 		sort -s -n -k 1,1 | cut -d ' ' -f 2- | xargs -P 2 -n 3 .ci/fuzz
 
 .PHONY: lint
-lint: ## golangci-lint, with the import rule, and the words of docs and code
+lint: ## golangci-lint, with the import rule, the words of docs and code, and the workflows
 	go test -C .ci/prose -vet=all ./...
 	go run -C .ci/prose .
+	$(ACTIONLINT)
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
 
@@ -324,6 +327,10 @@ check-generated: ## fail when something generated is stale
 	{ $(SNAPSHOT); } > "$$before"; \
 	$(MAKE) --no-print-directory generate; \
 	{ $(SNAPSHOT); } | diff "$$before" - || { echo 'stale: commit what make generate wrote'; exit 1; }
+
+.PHONY: docs
+docs: $(DOCS_READY) ## docs/ as a site with a search, in dist/site; fails at a broken link (needs Python 3.11)
+	NO_MKDOCS_2_WARNING=1 .ci/docs/.venv/bin/mkdocs build --config-file .ci/docs/mkdocs.yml
 
 .PHONY: tidy-check
 tidy-check: ## fail when go.mod or go.sum is not tidy

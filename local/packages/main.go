@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	path   = "github.com/jobweaver/jobweaver/shared/client"
+	goPath = "github.com/jobweaver/jobweaver/shared/client"
 	source = "shared/client"
 )
 
@@ -25,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: packages FOLDER, in the root of the repository")
 		os.Exit(2)
 	}
-	if err := write(filepath.Join(os.Args[1], "go", path, "@v")); err != nil {
+	if err := write(filepath.Join(os.Args[1], "go", goPath, "@v")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -55,7 +55,7 @@ func write(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := zip.CreateFromDir(archive, module.Version{Path: path, Version: version}, source); err != nil {
+	if err := zip.CreateFromDir(archive, module.Version{Path: goPath, Version: version}, source); err != nil {
 		return fmt.Errorf("pack %s: %w", source, err)
 	}
 	return archive.Close()

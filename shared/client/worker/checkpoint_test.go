@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/client/worker"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
 // count is a handler that counts on from its checkpoint, to 3.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/client/worker"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/client/jobtest"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
 // Run runs the next attempt of a job, with the worker's handler of the job type and its middleware. ctx is the parent

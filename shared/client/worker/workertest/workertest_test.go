@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/client/worker"
-	"github.com/jobweaver/jobweaver/shared/client/worker/workertest"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
 	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/client/jobtest"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+	"github.com/jobweaver/jobweaver/shared/client/worker/workertest"
 )
 
 type pages struct{ Count int }
