@@ -74,13 +74,7 @@ func ensureDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 
 // WithDatabase returns serverURL with another database name.
 func WithDatabase(serverURL, name string) (string, error) {
-	u, err := url.Parse(serverURL)
-	if err != nil || u.Host == "" {
-		// The parser's error would print the password.
-		return "", errors.New("the server's address is not of the form postgres://user:password@host:port/database")
-	}
-	u.Path = "/" + name
-	return u.String(), nil
+	return pgpool.With(serverURL, "dbname", name)
 }
 
 // Of returns the address of a function's database.

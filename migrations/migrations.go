@@ -110,7 +110,7 @@ func (m *migration) apply(ctx context.Context, url string, set Set) error {
 	if m.isTx { // what builds an index concurrently waits long, and stops no other session
 		cfg.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockPatience.Milliseconds(), 10)
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(pgpool.Renewal(url)))
 	defer func() { _ = db.Close() }()
 	provider, err := provider(db, set)
 	if err == nil {
@@ -150,7 +150,7 @@ func Versions(ctx context.Context, url string, set Set) (database, own int64, er
 	if err != nil {
 		return 0, 0, fmt.Errorf("read version of %s database: %w", set.Name, err)
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(pgpool.Renewal(url)))
 	defer func() { _ = db.Close() }()
 	provider, err := provider(db, set)
 	if err != nil {

@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -72,8 +73,12 @@ func TestAnAddressKeepsAllButItsDatabase(t *testing.T) {
 	if want := "postgres://u:p%40@h:1/y?sslmode=disable"; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
-	if _, err := migrations.WithDatabase("host=h password=secret", "y"); err == nil {
-		t.Error("a keyword address was taken for a URL")
+	got, err = migrations.WithDatabase("host=h password=secret dbname=x", "y z")
+	if want := "host=h password=secret dbname=x dbname='y z'"; err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, err := migrations.WithDatabase("secret", "y"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("what is no address: %v", err)
 	}
 }
 

@@ -99,11 +99,11 @@ func (h *holder) heartbeat(ctx context.Context) error {
 // try asks once for the lock. An earlier session of this process gives way: the server may not know yet that its
 // connection is gone.
 func (h *holder) try(ctx context.Context) (has bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
-	defer cancel()
 	if err := h.connect(ctx); err != nil {
 		return false, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
+	defer cancel()
 	lock := "pg_try_advisory_lock"
 	if h.shared {
 		lock = "pg_try_advisory_lock_shared"
@@ -121,20 +121,21 @@ func (h *holder) connect(ctx context.Context) error {
 	if h.conn != nil && !h.conn.IsClosed() {
 		return nil
 	}
-	cfg, err := pgpool.ReadAddress(h.url)
+	conn, err := pgpool.Connect(ctx, h.url, func(cfg *pgx.ConnConfig) {
+		cfg.ConnectTimeout = sessionPatience
+		for name, value := range map[string]string{
+			"application_name": "jobweaver-serve", "statement_timeout": sessionPatience.String(), "tcp_user_timeout": "3s",
+			"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
+		} {
+			cfg.RuntimeParams[name] = value
+		}
+	})
 	if err != nil {
-		return fmt.Errorf("read database address: %w", err)
-	}
-	for name, value := range map[string]string{
-		"application_name": "jobweaver-serve", "statement_timeout": sessionPatience.String(), "tcp_user_timeout": "3s",
-		"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
-	} {
-		cfg.RuntimeParams[name] = value
-	}
-	if h.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
-		h.conn = nil
 		return fmt.Errorf("connect: %w", err)
 	}
+	h.conn = conn
+	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
+	defer cancel()
 	_, err = h.conn.Exec(ctx, "select set_config('idle_session_timeout', $1, false)", idleTimeout)
 	if err == nil && h.pid != 0 {
 		_, err = h.conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_locks

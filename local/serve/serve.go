@@ -84,7 +84,7 @@ func configure(o Options) (*process, error) {
 	if unset("QUEUES") {
 		p.cfg.Queues = []string{jobevent.DefaultQueue, "pull"}
 	}
-	if err := envsettings.Load(&p.Settings); err != nil {
+	if p.Settings, err = loadSettings(); err != nil {
 		return nil, err
 	}
 	if p.BrokerMemory < leastMemory {

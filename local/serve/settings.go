@@ -13,12 +13,13 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // Settings are those that only serve has.
 type Settings struct {
-	Database  secret.Text `envconfig:"DATABASE_URL" desc:"a database of the server on which serve makes the three databases and brings them up to date"`
+	Database  secret.Text `envconfig:"DATABASE_URL" infile:"file:" desc:"a database of the server on which serve makes the three databases and brings them up to date"`
 	API       secret.Text `envconfig:"API_DATABASE_URL" infile:"file:" desc:"the database jobweaver_api, with a role of its own, instead of DATABASE_URL's; a file of it is read at each connection"`
 	Scheduler secret.Text `envconfig:"SCHEDULER_DATABASE_URL" infile:"file:" desc:"the same for jobweaver_scheduler"`
 	Worker    secret.Text `envconfig:"WORKER_DATABASE_URL" infile:"file:" desc:"the same for jobweaver_worker"`
@@ -26,6 +27,22 @@ type Settings struct {
 	BrokerMemory int `envconfig:"BROKER_MEMORY" default:"128" desc:"MiB of events that the broker of the process keeps at most, if KAFKA_BROKERS is not set; events beyond it are deleted, and published again later"`
 
 	PullPort int `envconfig:"PULL_PORT" desc:"port on which pull serves gateways of other processes, whose PULL_URL names it; 0: only the gateway of this process"`
+}
+
+// loadSettings reads the settings, and adds the password that is valid for a short time to all addresses.
+func loadSettings() (s Settings, err error) {
+	var password pgpool.Password
+	if err := errors.Join(envsettings.Load(&s), envsettings.Load(&password)); err != nil {
+		return s, err
+	}
+	for _, address := range []*secret.Text{&s.Database, &s.API, &s.Scheduler, &s.Worker} {
+		text, err := password.In(address.Reveal())
+		if err != nil {
+			return s, err
+		}
+		*address = secret.Of(text)
+	}
+	return s, nil
 }
 
 // of returns the address of a set's database; empty: it is one on the server of DATABASE_URL.

@@ -22,6 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/serve"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -66,7 +67,7 @@ each trace, made from TRACE_URL, a URL with {traceId} in it, such as http://loca
 func main() {
 	var page bytes.Buffer
 	page.WriteString(head)
-	table(&page, "", funchost.Config{}, funchost.TLS{}, kafkaevent.Config{}, telemetry.TraceConfig{})
+	table(&page, "", pgpool.Password{}, funchost.Config{}, funchost.TLS{}, kafkaevent.Config{}, telemetry.TraceConfig{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", new(cron.Config).Parts()...)
 	table(&page, "notify", new(notify.Config).Parts()...)

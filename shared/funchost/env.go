@@ -38,9 +38,10 @@ func loadEnv(needs needs) (*Env, error) {
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
+	var password pgpool.Password
 	cfg, err := LoadConfig()
 	if err == nil {
-		err = envsettings.Load(&own)
+		err = errors.Join(envsettings.Load(&own), envsettings.Load(&password))
 	}
 	if err != nil {
 		return nil, err
@@ -48,7 +49,11 @@ func loadEnv(needs needs) (*Env, error) {
 	if needs.database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	cfg.database, cfg.alone = own.DatabaseURL, !needs.database
+	address, err := password.In(own.DatabaseURL.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	cfg.database, cfg.alone = secret.Of(address), !needs.database
 	return &Env{Config: cfg, Metrics: prometheus.DefaultRegisterer}, nil
 }
 

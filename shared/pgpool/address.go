@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/jobweaver/jobweaver/shared/shortlived"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -21,32 +23,69 @@ import (
 var errAddress = errors.New("it is not of the form postgres://user:password@host:port/database?sslmode=verify-full " +
 	"with values that PostgreSQL knows; in a password write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25")
 
-// fromFile begins an address that stands in a file.
-const fromFile = "file:"
+// fromFile begins an address that stands in a file, and then precedes its parameters there: no path has that.
+const (
+	fromFile = "file:"
+	then     = "\x00"
+)
 
 // InFile returns the address that stands in a file. A pool reads the file again for each new connection, so a password
 // there may be short-lived.
-func InFile(path string) (url string) { return fromFile + path }
+func InFile(path string) (address string) { return fromFile + path }
 
-// ReadAddress reads the address of a database for a single connection that writes. It drops the pool_ parameters, which
-// the server would refuse. Its error shows no part of a password.
-func ReadAddress(url string) (*pgx.ConnConfig, error) {
-	cfg, err := parse(url, pgx.ParseConfig)
+// With returns an address with another value of a parameter; dbname is the database.
+func With(address, parameter, value string) (string, error) {
+	if strings.HasPrefix(address, fromFile) {
+		path, query, _ := strings.Cut(address, then)
+		parameters, _ := url.ParseQuery(query) // that this function wrote
+		parameters.Set(parameter, value)
+		return path + then + parameters.Encode(), nil
+	}
+	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
+		if !strings.Contains(address, "=") {
+			return "", errAddress
+		}
+		return address + " " + parameter + "='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'", nil
+	}
+	u, err := url.Parse(address)
 	if err != nil {
-		return nil, err
+		return "", errAddress
+	}
+	if parameter == "dbname" {
+		u.Path = "/" + value
+		return u.String(), nil
+	}
+	// The last of several counts, and a + is no blank.
+	pair := parameter + "=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+pair, "&")
+	return u.String(), nil
+}
+
+// ReadAddress reads the address of a database for a single connection that writes, without a password that is valid for
+// a short time. It drops the pool_ parameters, which the server would refuse. Its error shows no part of a password.
+func ReadAddress(address string) (*pgx.ConnConfig, error) {
+	cfg, _, err := read(address)
+	return cfg, err
+}
+
+func read(address string) (*pgx.ConnConfig, shortlived.Source, error) {
+	cfg, err := parse(address, pgx.ParseConfig)
+	if err != nil {
+		return nil, shortlived.Source{}, err
 	}
 	maps.DeleteFunc(cfg.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
+	source := takeSource(cfg.RuntimeParams)
 	if err := prepare(&cfg.Config); err != nil {
-		return nil, err
+		return nil, source, err
 	}
 	cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	setMissing(cfg.RuntimeParams, meaning)
-	return cfg, nil
+	return cfg, source, nil
 }
 
 // Places returns the hosts of an address as host:port, without Unix sockets.
-func Places(url string) (places []string) {
-	cfg, err := ReadAddress(url)
+func Places(address string) (places []string) {
+	cfg, err := ReadAddress(address)
 	if err != nil {
 		return nil
 	}
@@ -63,36 +102,58 @@ func Places(url string) (places []string) {
 }
 
 // Connect opens one connection, without the options and timeouts that Open gives a pool.
-func Connect(ctx context.Context, url string) (*pgx.Conn, error) {
-	cfg, err := ReadAddress(url)
+func Connect(ctx context.Context, address string, adjust ...func(*pgx.ConnConfig)) (*pgx.Conn, error) {
+	cfg, source, err := read(address)
+	if err == nil {
+		err = new(answer).fill(ctx, source, cfg)
+	}
 	if err != nil {
 		return nil, err
+	}
+	for _, a := range adjust {
+		a(cfg)
 	}
 	return pgx.ConnectConfig(ctx, cfg)
 }
 
-func readPoolAddress(url string) (*pgxpool.Config, error) {
-	cfg, err := parse(url, pgxpool.ParseConfig)
+func readPoolAddress(address string) (*pgxpool.Config, error) {
+	cfg, err := parse(address, pgxpool.ParseConfig)
 	if err != nil {
 		return nil, err
 	}
+	takeSource(cfg.ConnConfig.RuntimeParams)
 	return cfg, prepare(&cfg.ConnConfig.Config)
 }
 
 // parse parses an address, which may stand in a file.
-func parse[T any](url string, with func(string) (T, error)) (cfg T, err error) {
-	if path, is := strings.CutPrefix(url, fromFile); is {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return cfg, errors.New(err.Error()) // without its cause, which looks like an error of the network
+func parse[T any](address string, with func(string) (T, error)) (cfg T, err error) {
+	if path, is := strings.CutPrefix(address, fromFile); is {
+		if address, err = contentOf(path); err != nil {
+			return cfg, err
 		}
-		url = strings.TrimSpace(string(text))
 	}
 	ignoreEnvironment()
-	if cfg, err = with(url); err != nil {
+	if cfg, err = with(address); err != nil {
 		return cfg, unreadable(err)
 	}
 	return cfg, nil
+}
+
+// contentOf returns the address in a file with the parameters that follow its path.
+func contentOf(path string) (address string, err error) {
+	path, query, _ := strings.Cut(path, then)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", errors.New(err.Error()) // without its cause, which looks like an error of the network
+	}
+	address = strings.TrimSpace(string(text))
+	parameters, _ := url.ParseQuery(query)
+	for parameter := range parameters {
+		if address, err = With(address, parameter, parameters.Get(parameter)); err != nil {
+			return "", err
+		}
+	}
+	return address, nil
 }
 
 // libpq are the variables of the environment with which libpq and pgx complete an address or replace its parts.

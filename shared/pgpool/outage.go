@@ -22,6 +22,7 @@ const (
 	noUser     = "the database refuses this process"
 	missing    = "the database does not exist"
 	stranger   = "the certificate of the database cannot be verified"
+	unread     = "the password of the database cannot be read"
 	withError  = "the database refuses the connection"
 )
 
@@ -57,6 +58,8 @@ func Outage(err error) string {
 		return ""
 	case errors.Is(err, pgconn.ErrReadOnlyConnection), isWornOut(err):
 		return noWrites
+	case errors.Is(err, errNoPassword):
+		return unread
 	case isStranger(err):
 		return stranger
 	}

@@ -45,7 +45,7 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	}
 	sessions := &sessions{}
 	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database, sessions}
-	cfg.BeforeConnect = (&renewal{url: url}).beforeConnect
+	cfg.BeforeConnect = Renewal(url)
 	for _, option := range append(options, limits) {
 		option(cfg)
 	}

@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// DatabaseURL returns DATABASE_URL, or the content of the file DATABASE_URL_FILE, as in a pod; empty: neither is set.
+// DatabaseURL returns DATABASE_URL, or pgpool's address of its file, with its password; empty: neither is set.
 func DatabaseURL() (string, error) {
 	var own struct {
-		URL secret.Text `envconfig:"DATABASE_URL"`
+		URL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
-	if err := envsettings.Load(&own); err != nil {
+	var password pgpool.Password
+	if err := errors.Join(envsettings.Load(&own), envsettings.Load(&password)); err != nil {
 		return "", err
 	}
-	return own.URL.Reveal(), nil
+	return password.In(own.URL.Reveal())
 }
