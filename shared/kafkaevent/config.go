@@ -54,10 +54,16 @@ type Config struct {
 	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of the client certificate, if the brokers require one; read again when it changes"`
 	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
 
-	SASLMechanism    string      `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
+	SASLMechanism    string      `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; empty: none"`
 	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"user name at the brokers"`
 	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"password of that user"`
-	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file with that password"`
+	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file with that password, which SCRAM and KAFKA_SASL_TOKEN_URL read each time"`
+
+	SASLTokenFile    string   `envconfig:"KAFKA_SASL_TOKEN_FILE" desc:"for OAUTHBEARER: a file with the token, read at each connection"`
+	SASLTokenCommand string   `envconfig:"KAFKA_SASL_TOKEN_COMMAND" desc:"instead: a shell command that prints the token, at each connection, within 10 s"`
+	SASLTokenURL     string   `envconfig:"KAFKA_SASL_TOKEN_URL" desc:"instead: the OAuth 2.0 endpoint (client credentials) that gives the token; KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD are the client's id and secret"`
+	SASLScopes       []string `envconfig:"KAFKA_SASL_SCOPES" desc:"scopes of that token, separated by commas"`
+	SASLExtensions   []string `envconfig:"KAFKA_SASL_EXTENSIONS" desc:"SASL extensions sent with a token, as name=value, separated by commas"`
 
 	// Dial connects to brokers in this process; nil: they are reached by TCP.
 	Dial func(network, addr string) (net.Conn, error) `ignored:"true"`

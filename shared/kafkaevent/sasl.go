@@ -12,28 +12,32 @@ import (
 
 func (c Config) setSASL(s *sarama.Config) error {
 	if c.SASLMechanism == "" {
-		if c.SASLUsername != "" || c.SASLPassword.IsSet() || c.SASLPasswordFile != "" {
-			return errors.New("KAFKA_SASL_MECHANISM: is not set, and a name or password for it is")
+		if c.SASLUsername != "" || c.SASLPassword.IsSet() ||
+			c.SASLPasswordFile+c.SASLTokenFile+c.SASLTokenCommand+c.SASLTokenURL != "" {
+			return errors.New("KAFKA_SASL_MECHANISM: is not set, and a name, password or token for it is")
 		}
 		return nil
 	}
-	switch mechanism := strings.ToUpper(c.SASLMechanism); mechanism {
+	sasl, mechanism := &s.Net.SASL, strings.ToUpper(c.SASLMechanism)
+	sasl.Enable, sasl.Mechanism = true, sarama.SASLMechanism(mechanism)
+	switch mechanism {
 	case sarama.SASLTypePlaintext:
 	case sarama.SASLTypeSCRAMSHA256:
-		s.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA256} }
+		sasl.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{cfg: c, hash: scram.SHA256} }
 	case sarama.SASLTypeSCRAMSHA512:
-		s.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA512} }
+		sasl.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{cfg: c, hash: scram.SHA512} }
+	case sarama.SASLTypeOAuth:
+		var err error
+		sasl.TokenProvider, err = c.tokens()
+		return err
 	default:
-		return fmt.Errorf("KAFKA_SASL_MECHANISM: %q is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", mechanism)
+		return fmt.Errorf("KAFKA_SASL_MECHANISM: %q is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER", mechanism)
 	}
 	password, err := c.saslPassword()
 	if err != nil {
 		return err
 	}
-	s.Net.SASL.Enable = true
-	s.Net.SASL.Mechanism = sarama.SASLMechanism(strings.ToUpper(c.SASLMechanism))
-	s.Net.SASL.User = c.SASLUsername
-	s.Net.SASL.Password = password
+	sasl.User, sasl.Password = c.SASLUsername, password
 	return nil
 }
 
@@ -55,13 +59,18 @@ func (c Config) saslPassword() (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// scramClient is one SCRAM conversation. It implements sarama's interface.
+// scramClient is one SCRAM conversation. It implements sarama's interface. Its password is that of this moment.
 type scramClient struct {
+	cfg  Config
 	hash scram.HashGeneratorFcn
 	*scram.ClientConversation
 }
 
-func (c *scramClient) Begin(user, password, authzID string) error {
+func (c *scramClient) Begin(user, _, authzID string) error {
+	password, err := c.cfg.saslPassword()
+	if err != nil {
+		return err
+	}
 	client, err := c.hash.NewClient(user, password, authzID)
 	if err != nil {
 		return fmt.Errorf("begin SCRAM: %w", err)
