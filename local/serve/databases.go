@@ -73,8 +73,8 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 	for _, set := range sets {
 		address := at[set.Name]
 		own[set.Name] = address
-		if s.of(set.Name) != "" {
-			continue // its role is another one already
+		if s.of(set.Name) != "" || pgpool.IsBehind(address) {
+			continue // its role is another one already, or a pooler's sessions have no other
 		}
 		err := migrations.GrantService(ctx, address, set)
 		if err == nil {

@@ -29,14 +29,18 @@ type Settings struct {
 	PullPort int `envconfig:"PULL_PORT" desc:"port on which pull serves gateways of other processes, whose PULL_URL names it; 0: only the gateway of this process"`
 }
 
-// loadSettings reads the settings, and adds the password that is valid for a short time to all addresses.
+// loadSettings reads the settings, and completes all addresses.
 func loadSettings() (s Settings, err error) {
-	var password pgpool.Password
-	if err := errors.Join(envsettings.Load(&s), envsettings.Load(&password)); err != nil {
+	var more pgpool.Settings
+	if err := errors.Join(envsettings.Load(&s), envsettings.Load(&more)); err != nil {
 		return s, err
 	}
+	if own := s.API.Reveal() + s.Scheduler.Reveal() + s.Worker.Reveal(); more.Direct.IsSet() && own != "" {
+		return s, errors.New("DATABASE_DIRECT_URL: is set, and names the server of DATABASE_URL alone, " +
+			"not those of API_DATABASE_URL, SCHEDULER_DATABASE_URL and WORKER_DATABASE_URL")
+	}
 	for _, address := range []*secret.Text{&s.Database, &s.API, &s.Scheduler, &s.Worker} {
-		text, err := password.In(address.Reveal())
+		text, err := more.Complete(address.Reveal())
 		if err != nil {
 			return s, err
 		}

@@ -67,7 +67,7 @@ each trace, made from TRACE_URL, a URL with {traceId} in it, such as http://loca
 func main() {
 	var page bytes.Buffer
 	page.WriteString(head)
-	table(&page, "", pgpool.Password{}, funchost.Config{}, funchost.TLS{}, kafkaevent.Config{}, telemetry.TraceConfig{})
+	table(&page, "", pgpool.Settings{}, funchost.Config{}, funchost.TLS{}, kafkaevent.Config{}, telemetry.TraceConfig{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", new(cron.Config).Parts()...)
 	table(&page, "notify", new(notify.Config).Parts()...)

@@ -38,10 +38,10 @@ func loadEnv(needs needs) (*Env, error) {
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
-	var password pgpool.Password
+	var more pgpool.Settings
 	cfg, err := LoadConfig()
 	if err == nil {
-		err = errors.Join(envsettings.Load(&own), envsettings.Load(&password))
+		err = errors.Join(envsettings.Load(&own), envsettings.Load(&more))
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func loadEnv(needs needs) (*Env, error) {
 	if needs.database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	address, err := password.In(own.DatabaseURL.Reveal())
+	address, err := more.Complete(own.DatabaseURL.Reveal())
 	if err != nil {
 		return nil, err
 	}

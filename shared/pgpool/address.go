@@ -35,6 +35,11 @@ func InFile(path string) (address string) { return fromFile + path }
 
 // With returns an address with another value of a parameter; dbname is the database.
 func With(address, parameter, value string) (string, error) {
+	if pool, server, behind := strings.Cut(address, between); behind {
+		pool, errPool := With(pool, parameter, value)
+		server, errServer := With(server, parameter, value)
+		return Behind(pool, server), errors.Join(errPool, errServer)
+	}
 	if strings.HasPrefix(address, fromFile) {
 		path, query, _ := strings.Cut(address, then)
 		parameters, _ := url.ParseQuery(query) // that this function wrote
@@ -69,7 +74,7 @@ func ReadAddress(address string) (*pgx.ConnConfig, error) {
 }
 
 func read(address string) (*pgx.ConnConfig, shortlived.Source, error) {
-	cfg, err := parse(address, pgx.ParseConfig)
+	cfg, err := parse(ofServer(address), pgx.ParseConfig)
 	if err != nil {
 		return nil, shortlived.Source{}, err
 	}
@@ -78,17 +83,23 @@ func read(address string) (*pgx.ConnConfig, shortlived.Source, error) {
 	if err := prepare(&cfg.Config); err != nil {
 		return nil, source, err
 	}
-	cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	cfg.ValidateConnect, cfg.AfterConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite, unbounded
 	setMissing(cfg.RuntimeParams, meaning)
+	setMissing(cfg.RuntimeParams, map[string]string{"application_name": directName})
 	return cfg, source, nil
 }
 
 // Places returns the hosts of an address as host:port, without Unix sockets.
 func Places(address string) (places []string) {
-	cfg, err := ReadAddress(address)
-	if err != nil {
-		return nil
+	for one := range strings.SplitSeq(address, between) {
+		if cfg, err := ReadAddress(one); err == nil {
+			places = append(places, placesOf(cfg)...)
+		}
 	}
+	return places
+}
+
+func placesOf(cfg *pgx.ConnConfig) (places []string) {
 	add := func(host string, port uint16) {
 		if !strings.HasPrefix(host, "/") {
 			places = append(places, net.JoinHostPort(host, strconv.Itoa(int(port))))
@@ -113,11 +124,12 @@ func Connect(ctx context.Context, address string, adjust ...func(*pgx.ConnConfig
 	for _, a := range adjust {
 		a(cfg)
 	}
-	return pgx.ConnectConfig(ctx, cfg)
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	return conn, pointOut(err)
 }
 
 func readPoolAddress(address string) (*pgxpool.Config, error) {
-	cfg, err := parse(address, pgxpool.ParseConfig)
+	cfg, err := parse(ofPool(address), pgxpool.ParseConfig)
 	if err != nil {
 		return nil, err
 	}

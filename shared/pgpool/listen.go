@@ -26,12 +26,10 @@ func ListenTo(
 	channels := slices.Sorted(maps.Keys(on))
 	ctx, end := sessionsOf(pool).untilDropped(ctx)
 	defer end(nil)
-	conn, err := pool.Acquire(ctx)
+	raw, err := Session(ctx, pool) // it has a LISTEN, so it must not go back to the pool
 	if err != nil {
 		return fmt.Errorf("listen to %s: %w", channels, err)
 	}
-	// The connection has a LISTEN, so it must not go back to the pool.
-	raw := conn.Hijack()
 	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
 	for _, channel := range channels {
 		if _, err := raw.Exec(ctx, "LISTEN "+channel); err != nil {

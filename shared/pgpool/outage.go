@@ -3,9 +3,11 @@ package pgpool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -22,7 +24,9 @@ const (
 	noUser     = "the database refuses this process"
 	missing    = "the database does not exist"
 	stranger   = "the certificate of the database cannot be verified"
+	otherState = "sessions of the pooler lack settings of their role"
 	unread     = "the password of the database cannot be read"
+	byPooler   = "the address leads to a connection pooler: DATABASE_DIRECT_URL must name its server"
 	withError  = "the database refuses the connection"
 )
 
@@ -58,12 +62,17 @@ func Outage(err error) string {
 		return ""
 	case errors.Is(err, pgconn.ErrReadOnlyConnection), isWornOut(err):
 		return noWrites
+	case errors.Is(err, errOtherSessions):
+		return otherState
 	case errors.Is(err, errNoPassword):
 		return unread
 	case isStranger(err):
 		return stranger
 	}
 	if c := code(err); c != "" {
+		if refused && c == "08P01" && strings.Contains(err.Error(), "startup parameter") {
+			return byPooler
+		}
 		for _, known := range []string{c, class(err)} {
 			if sentence, is := outages[known]; is {
 				return sentence
@@ -78,6 +87,14 @@ func Outage(err error) string {
 		return away
 	}
 	return ""
+}
+
+// pointOut adds what to do to the error of a pooler.
+func pointOut(err error) error {
+	if Outage(err) == byPooler {
+		return fmt.Errorf("%s: %w", byPooler, err)
+	}
+	return err
 }
 
 // IsFull reports whether the server has no space left on its disk.
@@ -96,7 +113,7 @@ func neverArrived(err error) bool {
 // MayPass reports whether waiting may help a process that starts: the database is unavailable, and not because of what
 // the address has.
 func MayPass(err error) bool {
-	return !slices.Contains([]string{"", noPassword, noUser, missing, stranger, withError}, Outage(err))
+	return !slices.Contains([]string{"", noPassword, noUser, missing, stranger, byPooler, withError}, Outage(err))
 }
 
 // isWornOut reports whether the server takes no transaction that writes until it has been vacuumed: it has run out of

@@ -10,13 +10,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/shortlived"
 )
 
-// Password has the settings of a password that is valid for a short time.
-type Password struct {
-	File    string `envconfig:"DATABASE_PASSWORD_FILE" desc:"a file with the password of DATABASE_URL, in place of one in the address; read at each connection"`
-	Command string `envconfig:"DATABASE_PASSWORD_COMMAND" desc:"a shell command that prints it, at each connection, within 10 s; it has PGHOST, PGPORT, PGUSER and PGDATABASE"`
+// Settings complete DATABASE_URL.
+type Settings struct {
+	Direct          secret.Text `envconfig:"DATABASE_DIRECT_URL" infile:"file:" desc:"the server itself, if DATABASE_URL leads to a connection pooler"`
+	PasswordFile    string      `envconfig:"DATABASE_PASSWORD_FILE" desc:"a file with the password of DATABASE_URL, in place of one in the address; read at each connection"`
+	PasswordCommand string      `envconfig:"DATABASE_PASSWORD_COMMAND" desc:"a shell command that prints it, at each connection, within 10 s; it has PGHOST, PGPORT, PGUSER and PGDATABASE"`
 }
 
 // The parameters of an address by which its password is read at each connection.
@@ -28,13 +30,19 @@ const (
 // errNoPassword is about a password that cannot be read at this moment.
 var errNoPassword = errors.New("read the password of the database")
 
-// In returns the address with this password.
-func (p Password) In(address string) (_ string, err error) {
-	if p.File != "" && p.Command != "" {
+// Complete returns the address with its server behind a pooler, and with the source of its password.
+func (s Settings) Complete(address string) (_ string, err error) {
+	if s.PasswordFile != "" && s.PasswordCommand != "" {
 		return "", errors.New("DATABASE_PASSWORD_FILE: is set, and so is DATABASE_PASSWORD_COMMAND")
 	}
-	for parameter, value := range map[string]string{passwordFile: p.File, passwordCommand: p.Command} {
-		if value == "" || address == "" {
+	if address == "" {
+		return "", nil
+	}
+	if s.Direct.IsSet() {
+		address = Behind(address, s.Direct.Reveal())
+	}
+	for parameter, value := range map[string]string{passwordFile: s.PasswordFile, passwordCommand: s.PasswordCommand} {
+		if value == "" {
 			continue
 		}
 		if address, err = With(address, parameter, value); err != nil {

@@ -166,7 +166,7 @@ func TestAFirstPasswordIsAwaited(t *testing.T) {
 func TestThePasswordOfTheSettingsIsThatOfTheAddress(t *testing.T) {
 	t.Parallel()
 	n := newTenant(t)
-	address, err := pgpool.Password{File: n.file}.In(n.at)
+	address, err := pgpool.Settings{PasswordFile: n.file}.Complete(n.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +178,10 @@ func TestThePasswordOfTheSettingsIsThatOfTheAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close(t.Context())
-	if _, err := (pgpool.Password{File: n.file, Command: "x"}).In(n.at); err == nil {
+	if _, err := (pgpool.Settings{PasswordFile: n.file, PasswordCommand: "x"}).Complete(n.at); err == nil {
 		t.Error("two sources are one too many")
 	}
-	if address, err := (pgpool.Password{File: n.file}).In(""); err != nil || address != "" {
+	if address, err := (pgpool.Settings{PasswordFile: n.file}).Complete(""); err != nil || address != "" {
 		t.Errorf("no address became %q, %v", address, err)
 	}
 }

@@ -27,9 +27,10 @@ func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	if err != nil {
 		return nil, err
 	}
-	if err := Await(ctx, pool.Ping); err != nil {
+	reach := func(ctx context.Context) error { return sessionsOf(pool).pooler.check(ctx, pool) }
+	if err := Await(ctx, reach); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
+		return nil, fmt.Errorf("reach database: %w", pointOut(err))
 	}
 	return pool, nil
 }
@@ -45,7 +46,7 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	}
 	sessions := &sessions{}
 	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database, sessions}
-	cfg.BeforeConnect = Renewal(url)
+	cfg.BeforeConnect = Renewal(ofPool(url))
 	for _, option := range append(options, limits) {
 		option(cfg)
 	}
@@ -53,6 +54,9 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	if cfg.ConnConfig.RuntimeParams[readOnly] != "on" {
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 		cfg.ConnConfig.OnPgError = sessions.onError
+	}
+	if IsBehind(url) {
+		sessions.pooler = behind(url, cfg)
 	}
 	return sharedOf(ctx).open(url, cfg, func() (*pgxpool.Pool, error) {
 		cfg.AfterConnect = afterConnect(cfg)

@@ -43,7 +43,8 @@ const (
 
 // sessions is what the sessions of one pool have experienced.
 type sessions struct {
-	pool atomic.Pointer[pgxpool.Pool]
+	pooler *pooler // nil: there is none
+	pool   atomic.Pointer[pgxpool.Pool]
 
 	mu        sync.Mutex
 	dropped   chan struct{} // closed by drop; nil: nothing listens

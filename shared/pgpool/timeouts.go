@@ -61,7 +61,7 @@ func afterConnect(cfg *pgxpool.Config) func(context.Context, *pgx.Conn) error {
 	delete(cfg.ConnConfig.RuntimeParams, transactionTimeout)
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		registerCodecs(conn.TypeMap())
-		if majorVersion(conn) < 17 {
+		if timeout == "" || majorVersion(conn) < 17 { // a role behind a pooler has it
 			return nil
 		}
 		set := [][]byte{[]byte(transactionTimeout), []byte(timeout)} // by PgConn, so it has no span

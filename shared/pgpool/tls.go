@@ -11,14 +11,17 @@ import (
 // Secure reports whether every server in an address is verified by its certificate (sslmode is verify-full or
 // verify-ca), or is on this machine.
 // Why certificates open the databases: docs/decisions/security.md#no-operator-makes-twelve-passwords
-func Secure(url string) bool {
-	cfg, err := ReadAddress(url)
-	if err != nil {
-		return false
-	}
-	secure := knows(cfg.Host, cfg.TLSConfig)
-	for _, other := range cfg.Fallbacks {
-		secure = secure && knows(other.Host, other.TLSConfig)
+func Secure(address string) bool {
+	secure := true
+	for one := range strings.SplitSeq(address, between) {
+		cfg, err := ReadAddress(one)
+		if err != nil {
+			return false
+		}
+		secure = secure && knows(cfg.Host, cfg.TLSConfig)
+		for _, other := range cfg.Fallbacks {
+			secure = secure && knows(other.Host, other.TLSConfig)
+		}
 	}
 	return secure
 }

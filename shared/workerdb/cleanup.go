@@ -34,11 +34,10 @@ func (s *Store) Cleanup(
 	ctx context.Context, keep Retention, pause func(took time.Duration) bool,
 ) (deleted int, err error) {
 	// Cleanup takes a connection out of the pool: the pool's few connections are for claims and settling.
-	pooled, err := s.pool.Acquire(ctx)
+	conn, err := pgpool.Session(ctx, s.pool)
 	if err != nil {
 		return 0, fmt.Errorf("connect to clean up: %w", pgpool.Classify(err))
 	}
-	conn := pooled.Hijack()
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	q := gen.New(conn)
 	if got, err := q.CleanupLock(ctx, cleanupKey); err != nil || !got {

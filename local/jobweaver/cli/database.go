@@ -13,9 +13,9 @@ func DatabaseURL() (string, error) {
 	var own struct {
 		URL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
-	var password pgpool.Password
-	if err := errors.Join(envsettings.Load(&own), envsettings.Load(&password)); err != nil {
+	var more pgpool.Settings
+	if err := errors.Join(envsettings.Load(&own), envsettings.Load(&more)); err != nil {
 		return "", err
 	}
-	return password.In(own.URL.Reveal())
+	return more.Complete(own.URL.Reveal())
 }

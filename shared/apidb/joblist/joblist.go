@@ -79,11 +79,11 @@ func (l List) read(ctx context.Context, db DB, o order) (seen Seen, err error) {
 		return Seen{}, nil
 	}
 	text, conditions := l.text(o)
-	mode := pgx.QueryExecModeCacheStatement
+	args := []any{l.args()}
 	if conditions > mostKept {
-		mode = pgx.QueryExecModeCacheDescribe
+		args = []any{pgx.QueryExecModeCacheDescribe, l.args()}
 	}
-	err = db.QueryRow(ctx, text, mode, l.args()).Scan(&seen.JobIDs, &seen.Fit, &seen.Seen, &seen.LastID)
+	err = db.QueryRow(ctx, text, args...).Scan(&seen.JobIDs, &seen.Fit, &seen.Seen, &seen.LastID)
 	return seen, err
 }
 
