@@ -170,7 +170,9 @@ var planted = map[string]func(*facts) bool{
 	"own jobs": ran(func(f *facts, j *client.Job, _ *Run) { j.OwnerID = f.Other }),
 	"own keys": two(func(f *facts, a, b *client.Job) {
 		a.OrderingKey, b.OrderingKey, a.OwnerID = "a key of two jobs", "a key of two jobs", b.OwnerID
-		f.Waits = append(f.Waits, Waiting{At: time.Now(), Job: b.JobID, By: []client.Block{{Kind: "order", ID: b.OrderingKey}}})
+		at := time.Now()
+		f.Seen = append(f.Seen, Seen{At: at, Job: a.JobID, Status: a.Status, Version: a.Version})
+		f.Waits = append(f.Waits, Waiting{At: at, Job: b.JobID, By: []client.Block{{Kind: "order", ID: b.OrderingKey}}})
 	}),
 	"own throttle": ran(func(_ *facts, j *client.Job, _ *Run) {
 		at := j.CreatedAt.Add(time.Minute)

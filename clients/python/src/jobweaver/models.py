@@ -2466,7 +2466,9 @@ class JobFields(BaseModel):
             description="What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey or singleton key; or, if PENDING, the pause or the limit of a control, such as queue:default.",
         ),
     ]
-    version: Annotated[int, Field(description="Rises with each transition; 0: not yet scheduled.", ge=0)]
+    version: Annotated[
+        int, Field(description="Rises with the transitions of each transaction of the scheduler; 0: not yet scheduled.", ge=0)
+    ]
     callback_deadline_at: Annotated[
         AwareDatetime | None, Field(alias="callbackDeadlineAt", description="Of a WAITING job; otherwise null.")
     ]
@@ -2707,7 +2709,12 @@ class JobDetails(BaseModel):
     singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
     debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
     held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
-    history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
+    history: Annotated[
+        list[HistoryEntry],
+        Field(
+            description="The last 100 transitions, oldest first. Their times are those at which transactions began, so one may be a moment earlier than the one before it."
+        ),
+    ]
     attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
     logs: Annotated[
         list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")

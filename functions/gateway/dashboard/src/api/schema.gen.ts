@@ -2489,7 +2489,7 @@ export interface components {
             blockedBy: components["schemas"]["Blocker"][];
             /**
              * Format: int64
-             * @description Rises with each transition; 0: not yet scheduled.
+             * @description Rises with the transitions of each transaction of the scheduler; 0: not yet scheduled.
              */
             version: number;
             /** @description Of a WAITING job; otherwise null. */
@@ -3162,7 +3162,7 @@ export interface components {
             debounce?: null | components["schemas"]["Debounce"];
             /** @description Whether further requests with its debounce key change the job. */
             held?: boolean;
-            /** @description The last 100 transitions, oldest first. */
+            /** @description The last 100 transitions, oldest first. Their times are those at which transactions began, so one may be a moment earlier than the one before it. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description The attempts in the history, oldest first. */
             attempts: components["schemas"]["AttemptSummary"][];
