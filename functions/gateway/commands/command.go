@@ -51,7 +51,9 @@ func (a *API) Retry(c *gin.Context) error {
 func (a *API) Delete(c *gin.Context) error { return a.command(c, jobevent.CommandDelete) }
 
 // storeFor returns a store that keeps commands only for the version of a job that the request names.
-func (a *API) storeFor(c *gin.Context) *commandstore.Store { return a.Store.If(edge.MatchJob(c.Request)) }
+func (a *API) storeFor(c *gin.Context) *commandstore.Store {
+	return a.Store.If(edge.MatchJob(c.Request))
+}
 
 func (a *API) command(c *gin.Context, command string) error {
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {

@@ -16,5 +16,8 @@ type Store struct {
 // New makes the store on a database.
 func New(db *apidb.Store) *Store { return &Store{db: db, q: db.Queries()} }
 
-// If returns a store that keeps commands only for a job whose version matches, and else returns ErrNotRead; nil: for any.
-func (s *Store) If(match func(version int64) bool) *Store { return &Store{db: s.db, q: s.q, match: match} }
+// If returns a store that keeps commands only for a job whose version matches, and else returns ErrNotRead; nil: for
+// any job.
+func (s *Store) If(match func(version int64) bool) *Store {
+	return &Store{db: s.db, q: s.q, match: match}
+}

@@ -12,6 +12,7 @@ import (
 )
 
 // errDeleted refuses a new job with the id of a deleted one, which the scheduler would delete at once.
+// Why: docs/decisions/api.md#the-id-of-a-deleted-job-is-refused
 var errDeleted error = &apierror.Error{
 	Code: apierror.JobDeleted, Message: "the job with this id is deleted: a new job needs another id",
 	Details: []apierror.Detail{{Path: "jobId", Message: "is the id of a deleted job"}},
@@ -25,8 +26,8 @@ type deletedError struct {
 
 func (e *deletedError) Unwrap() error { return &e.LateError }
 
-// checkNotDeleted returns a *deletedError, which is a *LateError, if new jobs have the ids of deleted jobs. It runs after
-// the insert, which waits for a transaction that deletes a job with the same id.
+// checkNotDeleted returns a *deletedError, which is a *LateError, if new jobs have the ids of deleted jobs. It runs
+// after the insert, which waits for a transaction that deletes a job with the same id.
 func checkNotDeleted(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted []Accepted) error {
 	var ids []uuid.UUID
 	for i := range jobs {
@@ -45,8 +46,8 @@ func checkNotDeleted(ctx context.Context, q *gen.Queries, jobs []NewJob, accepte
 	return &deletedError{LateError: LateError{Job: first, Why: errDeleted}, ids: gone}
 }
 
-// refusingDeleted inserts jobs. If some have the ids of deleted jobs, it inserts the others, and these only if they repeat
-// a job that exists. It returns the jobs as they were inserted.
+// refusingDeleted inserts jobs. If some have the ids of deleted jobs, it inserts the others, and these only if they
+// repeat a job that exists. It returns the jobs as they were inserted.
 func refusingDeleted(
 	ctx context.Context, jobs []NewJob, insert func(context.Context, []NewJob) ([]Accepted, error),
 ) ([]NewJob, []Accepted, error) {

@@ -22,8 +22,8 @@ type Gone struct {
 	End     *jobevent.End // nil: unknown
 }
 
-// ForgetJobs deletes jobs with all that is stored about them but their ids, and returns how many there were. If the end of a job
-// has not been stored yet, ForgetJobs first counts and delivers it, though without its output.
+// ForgetJobs deletes jobs with all that is stored about them but their ids, and returns how many there were. If the end
+// of a job has not been stored yet, ForgetJobs first counts and delivers it, though without its output.
 // Why: docs/decisions/databases.md#a-job-pays-for-no-long-check-and-no-foreign-key
 func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
 	gone = slices.Clone(gone)
@@ -128,8 +128,8 @@ func (s *Store) ExpireJobs(
 	return walked, apidb.Classify("expire jobs", err)
 }
 
-// ForgetDeleted looks at the next ids of deleted jobs by age, at most limit, and forgets those of jobs that were deleted
-// longer than age ago.
+// ForgetDeleted looks at the next ids of deleted jobs by age, at most limit, and forgets those of jobs that were
+// deleted longer than age ago.
 func (s *Store) ForgetDeleted(
 	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
 ) (apidb.Walked, error) {
