@@ -187,7 +187,7 @@ func (f *facts) checkDelays(found func(_, _, _ string)) {
 					continue
 				}
 				least := time.Duration(r.DelayMs) * time.Millisecond
-				if failed {
+				if failed || timedOut(j, r) {
 					least = delayOf(policy, 1) // at least that of the first failure
 				}
 				if next := l.runs[i+1].Start; (failed || r.DelayMs > 0) && settled(r) && next.Before(r.End.Add(least-rounding)) {
@@ -195,6 +195,13 @@ func (f *facts) checkDelays(found func(_, _, _ string)) {
 				}
 			}
 		}
+	})
+}
+
+// timedOut reports whether an attempt was over before its handler answered.
+func timedOut(j *client.Job, r *Run) bool {
+	return slices.ContainsFunc(j.Attempts, func(a client.Attempt) bool {
+		return a.Attempt == r.Attempt && a.ErrorCode == "WORKER.TIMEOUT"
 	})
 }
 
