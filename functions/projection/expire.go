@@ -37,7 +37,7 @@ const (
 // expiry has the position of the walk over old rows, one stage after the other. It exists in memory only.
 type expiry struct {
 	ages     statusstore.Ages
-	deleted  time.Duration // of ids
+	deleted  time.Duration // of ids; 0: for ever
 	audit    time.Duration // 0: for ever
 	rejected time.Duration // 0: for ever
 	stage    int
@@ -81,7 +81,9 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	case stageJobs:
 		walked, err = store.statuses.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
 	case stageDeleted:
-		walked, err = store.statuses.ForgetDeleted(ctx, now, e.deleted, e.after, expireRows)
+		if e.deleted > 0 {
+			walked, err = store.statuses.ForgetDeleted(ctx, now, e.deleted, e.after, expireRows)
+		}
 	case stageBatches:
 		walked, err = store.statuses.ExpireBatches(ctx, now, e.ages, e.after, expireRows)
 	case stageLogs:

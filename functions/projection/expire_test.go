@@ -195,3 +195,29 @@ func TestNegativeRetentionsAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheIDOfADeletedJobIsForgottenADayAfterItsTombstone(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	h := open(t)
+	stays, goes := h.acceptBefore(30*day), h.acceptBefore(30*day)
+	h.handle(deleted(t, stays, 1), deleted(t, goes, 1))
+	for id, age := range map[string]string{stays: "8.9 days", goes: "9.1 days"} {
+		if _, err := h.conn.Exec(t.Context(), "update deleted_jobs set deleted_at = now() - $2::interval where job_id = $1", id, age); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := projection.New(projection.Config{Forget: 8 * day}, h.own.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Expire(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if left, gone := h.count("deleted_jobs where job_id = $1", stays), h.count("deleted_jobs where job_id = $1", goes); left != 1 || gone != 0 {
+		t.Errorf("left are %d and %d ids, want 1 and 0", left, gone)
+	}
+	if _, err := projection.New(projection.Config{Forget: 6 * day}, nil); err == nil || !strings.HasPrefix(err.Error(), "FORGET_AFTER: ") {
+		t.Errorf("tombstones that are forgotten before records are gone: %v", err)
+	}
+}
