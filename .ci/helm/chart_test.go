@@ -435,3 +435,16 @@ func TestEachPodReachesOnlyWhatItNeeds(t *testing.T) {
 		}
 	})
 }
+
+func TestTheBundledServersAreThoseOfCompose(t *testing.T) {
+	t.Parallel()
+	compose, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range manifests.Of[appsv1.StatefulSet](renderLines(t, bundled)) {
+		if image := set.Spec.Template.Spec.Containers[0].Image; !strings.Contains(string(compose), "image: "+image+"\n") {
+			t.Errorf("%s runs %s, which docker-compose.yml does not", set.Name, image)
+		}
+	}
+}
