@@ -8,6 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/publicurl"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -35,7 +36,8 @@ type Config struct {
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
-	Callbacks webhook.CallbackConfig `ignored:"true"` // read as separate parts
+	Public    publicurl.Config       `ignored:"true"` // read as separate parts
+	Callbacks webhook.CallbackConfig `ignored:"true"`
 	Webhook   webhook.Config         `ignored:"true"`
 	Limits    edge.LimitsConfig      `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
@@ -54,5 +56,5 @@ type Config struct {
 
 // Parts returns the structs into which the environment is read.
 func (c *Config) Parts() []any {
-	return []any{c, &c.Callbacks, &c.Webhook, &c.Limits, &c.Sealing, &c.OIDC, &c.Pull}
+	return []any{c, &c.Public, &c.Callbacks, &c.Webhook, &c.Limits, &c.Sealing, &c.OIDC, &c.Pull}
 }

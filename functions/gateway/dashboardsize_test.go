@@ -10,7 +10,7 @@ import (
 )
 
 // firstLoad matches the scripts and styles in index.html, which a browser loads before it shows anything.
-var firstLoad = regexp.MustCompile(`(?:src|href)="/(assets/[^"]+)"`)
+var firstLoad = regexp.MustCompile(`(?:src|href)="\./(assets/[^"]+)"`)
 
 const firstLoadLimit = 180 << 10
 

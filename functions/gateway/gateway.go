@@ -28,6 +28,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/publicurl"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -45,6 +46,7 @@ type Function struct {
 	unserved telemetry.Trouble // of requests that are answered with 503; ready notes its end
 	api      endpoints
 	page     dashboard.Page
+	base     string // the path below which clients reach it
 	http     http.Handler
 
 	bootstrap *keys.Bootstrap
@@ -74,7 +76,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	store.schedules.Limit(cfg.Limits.ScheduleLimit)
 	hub := changes.New(db, store.jobs, store.controls, store.logs)
 	f := &Function{
-		cfg: cfg, store: store, limits: s.limits, hub: hub,
+		cfg: cfg, store: store, limits: s.limits, hub: hub, base: s.base,
 		auth:      &edge.Authenticator{Limits: s.limits},
 		refusals:  edge.NewRefusals(),
 		auditLog:  &audit.Log{Store: store.auditLog, Reads: cfg.AuditReads},
@@ -108,8 +110,10 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if f.page, err = dashboard.Open(); err != nil {
 		return nil, err
 	}
+	f.page.Below(f.base)
 	f.page.Connect = f.api.login.Origins
 	f.http, err = edge.Compress(f.Handler(), streamPath)
+	f.http = publicurl.Below(f.base, f.http)
 	return f, err
 }
 

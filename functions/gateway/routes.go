@@ -146,7 +146,7 @@ func (f *Function) Handler() http.Handler {
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	_ = engine.SetTrustedProxies(f.cfg.Limits.TrustedProxies) // New has checked them
-	engine.Use(f.measured(), f.tracing, edge.Recover, f.refuseForeignPages, f.checkTrace)
+	engine.Use(edge.Below(f.base), f.measured(), f.tracing, edge.Recover, f.refuseForeignPages, f.checkTrace)
 	for _, r := range f.routes() {
 		handle := f.answering(f.authenticated(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)

@@ -18,6 +18,7 @@ import (
 
 // settings are the parts of the Config that New parses before it uses the database.
 type settings struct {
+	base         string
 	limits       *edge.Limits
 	rules        jobspec.Rules
 	defaults     jobspec.TypeDefaults
@@ -46,6 +47,7 @@ func readSettings(cfg Config) (s settings, err error) {
 		return s, err
 	}
 	for _, read := range []func() error{
+		func() error { s.base, err = cfg.Public.Base(); return err },
 		func() error { s.defaults, err = s.rules.Defaults(cfg.RetryPolicies); return err },
 		func() error { s.limits, err = edge.NewLimits(cfg.Limits); return err },
 		func() error { s.tokens, err = access.NewIssuer(cfg.OIDC); return err },

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/publicurl"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -33,7 +34,8 @@ type Config struct {
 
 	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: for ever"`
 
-	Pull      runjob.PullQueues      `ignored:"true"` // parts of their own
+	Public    publicurl.Config       `ignored:"true"` // parts of their own
+	Pull      runjob.PullQueues      `ignored:"true"`
 	Follow    runjob.FollowQueues    `ignored:"true"`
 	Callbacks webhook.CallbackConfig `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
@@ -45,7 +47,9 @@ type Config struct {
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Follow, &c.Callbacks, &c.Sealing} }
+func (c *Config) Parts() []any {
+	return []any{c, &c.Public, &c.Pull, &c.Follow, &c.Callbacks, &c.Sealing}
+}
 
 // timing has periods that are not settings, for tests to change.
 type timing struct {
@@ -90,6 +94,10 @@ type Function struct {
 func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*Function, error) {
 	if cfg.Slots < 1 || cfg.Slots > 10_000 {
 		return nil, fmt.Errorf("PULL_SLOTS: %d is not within 1 and 10000", cfg.Slots)
+	}
+	var err error
+	if cfg.CallbackURL, err = cfg.Public.Callback(cfg.CallbackURL); err != nil {
+		return nil, err
 	}
 	if u, err := url.Parse(cfg.CallbackURL); cfg.CallbackURL != "" &&
 		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {

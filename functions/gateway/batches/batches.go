@@ -146,6 +146,6 @@ func (a *API) operate(
 	if err != nil {
 		return err
 	}
-	c.Header("Location", "/api/operations/"+operation.String())
+	edge.Locate(c, "/api/operations/"+operation.String())
 	return edge.Answer(c, http.StatusAccepted, operationBody{BatchID: id, OperationID: operation})
 }

@@ -40,7 +40,7 @@ func (a *API) Create(c *gin.Context) error {
 }
 
 func answerMade(c *gin.Context, at string, made batchstore.Created, body any) error {
-	c.Header("Location", at+made.ID.String())
+	edge.Locate(c, at+made.ID.String())
 	status := http.StatusCreated
 	if made.Replayed {
 		c.Header("Idempotent-Replayed", "true")

@@ -169,7 +169,7 @@ func (a *API) CancelFlow(c *gin.Context) error {
 	if err != nil {
 		return ofFlow(err)
 	}
-	c.Header("Location", "/api/operations/"+operation.String())
+	edge.Locate(c, "/api/operations/"+operation.String())
 	return edge.Answer(c, http.StatusAccepted, flowOperation{FlowID: id, OperationID: operation})
 }
 

@@ -102,6 +102,6 @@ func (a *API) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (comman
 	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
 	a.Hub.Announce(apidb.ChangeStatus, id)
 	a.Outgoing.Add([]jobevent.Item{e})
-	c.Header("Location", "/api/jobs/"+id.String()) // the job shows the result of the command
+	edge.Locate(c, "/api/jobs/"+id.String()) // the job shows the result of the command
 	return edge.Answer(c, http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 }

@@ -4,6 +4,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -88,6 +89,12 @@ func newPage(build fs.FS) (Page, error) {
 		return p, fmt.Errorf("read the build of the dashboard: %w", err)
 	}
 	return p, nil
+}
+
+// Below makes the document load its files below a path. The build names them relative to the document, whose own address
+// may be that of any page; its script finds the path by its own address.
+func (p *Page) Below(base string) {
+	p.index = edge.NewStatic(edge.HTMLType, bytes.ReplaceAll(p.index.Body, []byte(`="./`), []byte(`="`+base+`/`)))
 }
 
 // ownFolders are the folders of other endpoints: an unknown address in one of them is not a page of the dashboard.

@@ -9,6 +9,7 @@ const proxied = { target: gateway, changeOrigin: true, headers: { origin: gatewa
 
 export default defineConfig({
   plugins: [react()],
+  base: './', // the gateway puts the path of its PUBLIC_URL into the document
   build: {
     target: ['chrome125', 'firefox128', 'safari17.5'],
     assetsInlineLimit: 0, // the Content-Security-Policy allows no data: URLs

@@ -121,7 +121,7 @@ func newKey(by access.Principal) (apikey.Key, keystore.Key) {
 func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) error {
 	body := newKeyBody(kept)
 	body.Key = key.Reveal()
-	c.Header("Location", "/api/keys/"+kept.KeyID)
+	edge.Locate(c, "/api/keys/"+kept.KeyID)
 	return edge.Answer(c, http.StatusCreated, body)
 }
 

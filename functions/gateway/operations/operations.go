@@ -77,7 +77,7 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Location", "/api/operations/"+op.ID.String())
+	edge.Locate(c, "/api/operations/"+op.ID.String())
 	status := http.StatusAccepted
 	if replayed {
 		c.Header("Idempotent-Replayed", "true")

@@ -210,7 +210,7 @@ func (a *API) Put(c *gin.Context) error {
 	if !created {
 		return a.answer(ctx, c, http.StatusOK, queue.Name)
 	}
-	c.Header("Location", "/api/queues/"+queue.Name)
+	edge.Locate(c, "/api/queues/"+queue.Name)
 	return a.answer(ctx, c, http.StatusCreated, queue.Name)
 }
 

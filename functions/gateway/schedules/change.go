@@ -74,7 +74,7 @@ func (a *API) Run(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Location", "/api/jobs/"+created.JobID.String())
+	edge.Locate(c, "/api/jobs/"+created.JobID.String())
 	if decidedBy != "" {
 		return edge.Answer(c, http.StatusOK, runBody{JobID: created.JobID, DecidedBy: decidedBy})
 	}

@@ -64,7 +64,7 @@ func (a *API) answerMade(c *gin.Context, made schedulestore.Schedule) error {
 	if made.OwnerID != "" {
 		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
 	}
-	c.Header("Location", location)
+	edge.Locate(c, location)
 	return edge.Answer(c, http.StatusCreated, a.shown(c, made))
 }
 

@@ -61,7 +61,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err := Refusal(job); err != nil {
 		return err
 	}
-	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	edge.Locate(c, "/api/jobs/"+job.JobID.String())
 	return edge.Answer(c, AcceptedStatus(c, job), NewBody(job))
 }
 

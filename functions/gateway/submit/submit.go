@@ -58,7 +58,7 @@ func (a *API) Submit(c *gin.Context) error {
 	if err := Refusal(job); err != nil {
 		return err
 	}
-	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	edge.Locate(c, "/api/jobs/"+job.JobID.String())
 	status := AcceptedStatus(c, job)
 	if wait.Duration > 0 {
 		if a.Jobs.ShowEnded(c, job.JobID, wait) {

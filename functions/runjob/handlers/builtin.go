@@ -21,7 +21,7 @@ type Config struct {
 
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any {
-	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Email, &c.Report}
+	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Calls.Public, &c.Email, &c.Report}
 }
 
 // Builtin returns a registry of the built-in job types, to which others can be added.

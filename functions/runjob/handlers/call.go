@@ -17,12 +17,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/publicurl"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // CallsConfig has the settings of what EXTERNAL and FUNCTION send to the services that they call.
 type CallsConfig struct {
+	Public publicurl.Config `ignored:"true"`
+
 	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
 }
 
@@ -38,12 +41,15 @@ type Caller struct {
 func NewCaller(
 	client *outbound.Client, sign webhook.Config, back webhook.CallbackConfig, calls CallsConfig,
 ) (*Caller, error) {
-	c := &Caller{client: client, callbackURL: calls.CallbackURL}
+	callback, err := calls.Public.Callback(calls.CallbackURL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Caller{client: client, callbackURL: callback}
 	if u, err := url.Parse(c.callbackURL); c.callbackURL != "" &&
 		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
 		return nil, fmt.Errorf("CALLBACK_URL: %q is not an http or https URL", c.callbackURL)
 	}
-	var err error
 	if c.signer, err = webhook.NewOutgoing(sign, webhook.Call); err != nil {
 		return nil, err
 	}

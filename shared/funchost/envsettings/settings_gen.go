@@ -91,6 +91,7 @@ var allSettings = []string{
 	"OUTBOUND_DENY",
 	"POOL_SIZE",
 	"PORT",
+	"PUBLIC_URL",
 	"PUBLISH_WAIT",
 	"PULL_CLAIM_LIMIT",
 	"PULL_PORT",

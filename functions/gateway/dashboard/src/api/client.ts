@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch';
+import { base } from './base';
 import { ApiError, noAnswer } from './error';
 import { parse, stringify } from './json';
 import { noteAnswer, noteSilence } from '../live/live';
@@ -10,7 +11,7 @@ export type Schemas = components['schemas'];
 
 /** api has a typed method for each operation of the contract; wrap its calls in `answer`. */
 export const api = createClient<paths>({
-  baseUrl: '',
+  baseUrl: base,
   bodySerializer: (body) => stringify(body),
   querySerializer: { array: { style: 'form', explode: true } },
 });

@@ -1,10 +1,11 @@
+import { base } from './base';
 import type { Schemas } from './client';
 import { claimsOf, userOf } from './token';
 
 export type Oidc = Schemas['OidcLogin'];
 
 /** callbackPath is the path to which the issuer sends the browser back; the client is registered with it. */
-export const callbackPath = '/login';
+export const callbackPath = `${base}/login`;
 
 const NAME = 'jobweaver.login';
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { base } from '../api/base';
 import { begin, callbackPath, finish, type Oidc } from '../api/oidc';
 import { session } from '../api/session';
 import { Button } from '../ui/Button';
@@ -20,11 +21,11 @@ export function IssuerLogin({ oidc }: { oidc: Oidc }) {
     finishing ??= finish(oidc, location.search);
     finishing.then(
       ({ tokens, back }) => {
-        history.replaceState(null, '', back.startsWith(callbackPath) ? '/' : back);
+        history.replaceState(null, '', back.startsWith(callbackPath) ? `${base}/` : back);
         session.open(tokens.token, tokens);
       },
       (thrown: unknown) => {
-        history.replaceState(null, '', '/');
+        history.replaceState(null, '', `${base}/`);
         setBusy(false);
         setProblem(thrown);
       },

@@ -16,5 +16,5 @@ export function Link({ href, onClick, ...rest }: Props) {
       router.history.push(href);
     }
   };
-  return <a {...rest} href={href} onClick={go} />;
+  return <a {...rest} href={router.history.createHref(href)} onClick={go} />;
 }

@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { base } from '../api/base';
 import { useMe } from '../api/me';
 import { session, useKey, useOwner } from '../api/session';
 import { Button } from '../ui/Button';
@@ -34,7 +35,7 @@ export function Who() {
               <Icon name="logout" /> Log out
             </button>
           )}
-          <a className="menu-item" href="/api/reference">
+          <a className="menu-item" href={`${base}/api/reference`}>
             <Icon name="link" /> API reference
           </a>
         </div>

@@ -1,3 +1,4 @@
+import { base } from '../api/base';
 import { noteAnswer, noteSilence } from '../live/live';
 
 const NAME = 'jobweaver.reloaded';
@@ -33,7 +34,7 @@ export function loading<T>(load: () => Promise<T>): () => Promise<T> {
 
 async function documentAnswers(): Promise<boolean> {
   try {
-    const { ok } = await fetch('/', { headers: { Accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(10_000) });
+    const { ok } = await fetch(`${base}/`, { headers: { Accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(10_000) });
     noteAnswer();
     return ok;
   } catch {

@@ -1,5 +1,6 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { createBrowserHistory, createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import { base } from '../api/base';
 import { Forbidden } from './Forbidden';
 import { Layout } from './Layout';
 import { loading } from './loading';
@@ -26,7 +27,18 @@ function route(page: Page) {
   });
 }
 
+/** history has the addresses of pages without base: the router and `paths` do not know it. */
+const history = createBrowserHistory({
+  createHref: (path) => base + path,
+  parseLocation: () => {
+    const { search, hash } = location;
+    const pathname = location.pathname.slice(base.length) || '/';
+    return { href: pathname + search + hash, pathname, search, hash, state: window.history.state };
+  },
+});
+
 export const router = createRouter({
+  history,
   routeTree: root.addChildren(pages.map(route)),
   parseSearch,
   stringifySearch,

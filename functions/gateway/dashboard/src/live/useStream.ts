@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { base } from '../api/base';
 import { stringifySearch } from '../app/paths';
 import type { StreamEvent } from './events';
 import { useLive } from './live';
@@ -20,7 +21,7 @@ export function useStream(query: Record<string, unknown> | null, onEvent: (event
   const [connected, setConnected] = useState(false);
   const latest = useRef(onEvent);
   latest.current = onEvent;
-  const path = query === null ? null : `/api/stream${stringifySearch(query)}`;
+  const path = query === null ? null : `${base}/api/stream${stringifySearch(query)}`;
 
   useEffect(() => {
     if (path === null || paused || !visible) {

@@ -1,3 +1,4 @@
+import { base } from '../../api/base';
 import { stringify } from '../../api/json';
 import { bytes, plural } from '../../format/number';
 import { clock } from '../../format/time';
@@ -36,7 +37,7 @@ export function Folds({ job }: { job: Job }) {
         {() => <History job={job} />}
       </Fold>
       <Fold title="As a curl" note="submits a job like this one">
-        {() => <Code text={curlOf(job, location.origin)} label="the curl" />}
+        {() => <Code text={curlOf(job, location.origin + base)} label="the curl" />}
       </Fold>
     </Card>
   );

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { base } from '../../api/base';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
 import { Segments } from '../../ui/Segments';
@@ -27,8 +28,8 @@ export function Preview({ request, payload, onPayload }: Props) {
       {view === 'json' && (
         <JsonField schema={{ title: 'Payload' }} root={{}} path="payload" name="payload" required value={payload} errors={NO_ERRORS} onChange={onPayload} />
       )}
-      {view === 'curl' && <Code text={curlOf(request, location.origin)} label="the curl" />}
-      {view === 'event' && <Code text={eventOf(request, location.origin)} label="the CloudEvent" />}
+      {view === 'curl' && <Code text={curlOf(request, location.origin + base)} label="the curl" />}
+      {view === 'event' && <Code text={eventOf(request, location.origin + base)} label="the CloudEvent" />}
     </Card>
   );
 }

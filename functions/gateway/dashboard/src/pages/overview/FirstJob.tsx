@@ -1,3 +1,4 @@
+import { base } from '../../api/base';
 import type { Schemas } from '../../api/client';
 import { useMay } from '../../api/me';
 import { Link } from '../../app/Link';
@@ -20,7 +21,7 @@ export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
       <EmptyState icon="jobs" title="No job has been submitted yet" action={<Link href={paths.newJob()}>Submit one with a form</Link>}>
         A job arrives as a POST, or as a CloudEvent. Submit a first one from a terminal; its figures appear here within seconds.
       </EmptyState>
-      <Code text={curl(location.origin, job)} label="the curl of a first job" />
+      <Code text={curl(location.origin + base, job)} label="the curl of a first job" />
     </Card>
   );
 }
