@@ -60,8 +60,8 @@ func takeSource(parameters map[string]string) shortlived.Source {
 	return source
 }
 
-// answer is the last answer about the password. It serves all connections that began before it was asked for: many begin
-// at once after an outage, and must not wait for as many commands.
+// answer is the last answer about the password. It serves all connections that began before it was asked for: many
+// begin at once after an outage, and must not wait for as many commands.
 type answer struct {
 	mu       sync.Mutex
 	began    time.Time

@@ -59,8 +59,8 @@ func behind(address string, cfg *pgxpool.Config) *pooler {
 	return p
 }
 
-// errOtherSessions is about sessions that the pooler opened before the role had its settings, or in which another client
-// has changed them.
+// errOtherSessions is about sessions that the pooler opened before the role had its settings, or in which another
+// client has changed them.
 var errOtherSessions = errors.New("sessions of the pooler do not have the settings that ALTER ROLE gave their role " +
 	"(PgBouncer: RECONNECT on its console)")
 
@@ -144,7 +144,8 @@ func (p *pooler) settings(ctx context.Context, db interface {
 
 // endIdle ends idle sessions of the role that are none of its direct ones: the pooler opens others.
 func endIdle(ctx context.Context, conn *pgx.Conn) error {
-	telemetry.Logger(ctx).WarnContext(ctx, "idle sessions of the pooler are ended: they do not have the settings of the role")
+	telemetry.Logger(ctx).WarnContext(ctx,
+		"idle sessions of the pooler are ended: they do not have the settings of the role")
 	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE usename = current_user AND datname = current_database() AND state = 'idle'
 			AND (application_name = '' OR application_name LIKE 'jobweaver-%')

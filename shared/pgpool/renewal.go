@@ -11,9 +11,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// renewal reads an address again for each new connection, since the file that it stands in, its password, and the files
-// in its passfile, sslrootcert, sslcert and sslkey, may have changed. While one cannot be read or does not fit, what was
-// read earlier stays.
+// renewal reads an address again for each new connection, since the file that it stands in, its password, and the
+// files in its passfile, sslrootcert, sslcert and sslkey, may have changed. While one cannot be read or does not fit,
+// what was read earlier stays.
 type renewal struct {
 	url    string
 	answer answer

@@ -17,8 +17,8 @@ type Config struct {
 // basePath is what a path may have: no escapes, which proxies treat differently.
 var basePath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// own are the first parts of the gateway's own paths. With one of them as its base, it could not know whether a proxy has
-// removed it.
+// own are the first parts of the gateway's own paths. With one of them as its base, it could not know whether a proxy
+// has removed it.
 var own = regexp.MustCompile(`^/(api|assets|events|health|hooks|login|metrics)(/|$)`)
 
 // Base returns the path of the URL without a slash at its end; empty: clients reach the API at the root.

@@ -66,5 +66,5 @@ func run(ctx context.Context, command string, env []string, patience time.Durati
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("the command has not ended within %s", patience)
 	}
-	return nil, fmt.Errorf("the command failed: %s: %.*s", err, shownLimit, strings.TrimSpace(trouble.String()))
+	return nil, fmt.Errorf("the command failed: %s: %.*s", err.Error(), shownLimit, strings.TrimSpace(trouble.String()))
 }

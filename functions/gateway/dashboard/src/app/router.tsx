@@ -33,7 +33,7 @@ const history = createBrowserHistory({
   parseLocation: () => {
     const { search, hash } = location;
     const pathname = location.pathname.slice(base.length) || '/';
-    return { href: pathname + search + hash, pathname, search, hash, state: window.history.state };
+    return { href: pathname + search + hash, pathname, search, hash, state: window.history.state ?? { __TSR_index: 0 } };
   },
 });
 
