@@ -31,17 +31,6 @@ type place struct {
 
 const generate = "go generate ./local/functionrules"
 
-// service is a function's service in docker-compose.yml; DATABASE is its database's name.
-const service = `
-  NAME:
-    <<: *function
-    image: jobweaver/NAME:${VERSION:-dev}
-    build: {<<: *build, args: {FUNCTION: NAME, VERSION: "${VERSION:-dev}"}}
-    environment:
-      <<: *settings
-      DATABASE_URL: postgres://jobweaver_NAME@postgres:5432/DATABASE?sslmode=disable&pool_max_conns=4&passfile=/run/secrets/roles/pgpass
-`
-
 var places = []place{
 	{"functions/NAME/*.go", `(?m)^const Name = "NAME"$`, "the package, and the name that events and consumer groups go by", false, ""},
 	{"functions/functions.go", `NAME\.Name, NAME\.Wire\}`, "how it is wired, in jobweaver dev and the suites too", false, "{NAME.Name, NAME.Wire},"},
@@ -52,15 +41,14 @@ var places = []place{
 	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role", true, `"NAME" in the set of its database`},
 	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there", true, ""},
 	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest", false, ""},
+	{"knative/**/NAME.yaml", `args: \[function, NAME\]`, "that its manifest runs it", false, "args: [function, NAME]"},
 	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied", false, "  - NAME.yaml"},
-	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image", false, generate},
 	{"knative/common/accounts.yaml", `name: NAME\b`, "its service account", false, generate},
 	{"knative/common/jobs.yaml", `jobweaver-database-NAME\b`, "the password that the job of the migrations gives its role", true, generate},
 	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role in the database cluster", true, generate},
 	{"knative/components/cloudnativepg/kustomization.yaml", `jobweaver-database-NAME\b`, "its address and certificate", true, generate},
 	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false, "{NAME.New(nil).Host(), nil},"},
-	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false, service},
-	{"infra/prometheus/prometheus.yml", `\bNAME:9464\b|names: \[NAME\]`, "where its metrics are scraped", false, "          - NAME:9464"},
+	{"docker-compose.yml", `(?m)^  [a-z]+: # .*\bNAME\b|command: \[function, NAME\]`, "its service", false, ""},
 	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it does", false, "| `NAME` | … |"},
 	{"README.md", `\bNAME\b`, "its part in the life of a job", false, ""},
 }
@@ -97,13 +85,11 @@ func TestAFunctionThatIsNowhereIsMissedEverywhere(t *testing.T) {
 // TestNoFunctionIsNamedThatIsGone checks the lists from which others are generated.
 func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
 	t.Parallel()
-	names := append(folders(t), "jobweaver", "migrate") // the command line's image, and the databases' owner
+	names := append(folders(t), "migrate") // the databases' owner
 	for file, pattern := range map[string]string{
-		"migrations/roles/*.sql":                       `\bjobweaver_([a-z]+)\b`,
-		"knative/components/images/kustomization.yaml": `name: jobweaver/([a-z]+)\b`,
-		"infra/kubernetes/postgres/roles.yaml":         `jobweaver-database-([a-z]+)\b`,
-		"docker-compose.yml":                           `image: jobweaver/([a-z]+):`,
-		"infra/prometheus/prometheus.yml":              `\b([a-z]+):9464\b`,
+		"migrations/roles/*.sql":               `\bjobweaver_([a-z]+)\b`,
+		"knative/**/*.yaml":                    `args: \[function, ([a-z]+)\]`,
+		"infra/kubernetes/postgres/roles.yaml": `jobweaver-database-([a-z]+)\b`,
 	} {
 		for path, text := range read(t, file) {
 			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {

@@ -17,7 +17,7 @@ import (
 
 // The builder gets only the files that .dockerignore does not exclude. Without this test only a build with Docker shows
 // that one is missing.
-func TestTheBuilderIsSentAllThatTheImagesAreMadeOfAndNoSecret(t *testing.T) {
+func TestTheBuilderIsSentAllThatTheImageIsMadeOfAndNoSecret(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(bufio.NewReader(strings.NewReader(read(t, ".dockerignore"))))
 	if err != nil {
@@ -43,7 +43,7 @@ func TestTheBuilderIsSentAllThatTheImagesAreMadeOfAndNoSecret(t *testing.T) {
 	}
 }
 
-// sources are the files of our own packages that an image is compiled from, and what they embed.
+// sources are the files of our own packages that the image is compiled from, and what they embed.
 func sources(t *testing.T) []string {
 	t.Helper()
 	module, err := filepath.Abs(root)
@@ -51,7 +51,7 @@ func sources(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags=nomsgpack,nodev",
-		"-json=Dir,GoFiles,EmbedFiles,Standard,Module", "./functions/...", "./local/jobweaver")
+		"-json=Dir,GoFiles,EmbedFiles,Standard,Module", "./local/jobweaver")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
@@ -84,13 +84,14 @@ func TestKoBuildsAsTheDockerfileDoes(t *testing.T) {
 	t.Parallel()
 	ko, script := read(t, ".ko.yaml"), read(t, "infra/image-root")
 	for _, setting := range []string{
-		"CGO_ENABLED=0", "-trimpath", "nomsgpack", "nodev", "-s", "-w", "github.com/jobweaver/jobweaver/shared/funchost.Version=",
+		"CGO_ENABLED=0", "-trimpath", "nomsgpack,nodev", "-s", "-w", "github.com/jobweaver/jobweaver/shared/funchost",
+		".Version=", ".Commit=", ".Date=", "./local/jobweaver",
 	} {
 		if !strings.Contains(ko, setting) || !strings.Contains(script, setting) {
 			t.Errorf("%s is not in both", setting)
 		}
 	}
 	if !strings.Contains(ko, ":nonroot\n") {
-		t.Error("ko's images run as root")
+		t.Error("ko's image runs as root")
 	}
 }

@@ -15,28 +15,29 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
+func TestOneImageIsBuiltOnceAndRunsEachFunctionInOneService(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	version := project.Environment["VERSION"]
+	in := map[string][]string{}
 	for _, service := range ours(project) {
-		of, _, _ := strings.Cut(strings.TrimPrefix(service.Image, "jobweaver/"), ":")
-		if want := "jobweaver/" + of + ":" + version; service.Image != want {
+		if want := repository + ":" + version; service.Image != want {
 			t.Errorf("%s: image %s, want %s", service.Name, service.Image, want)
 		}
-		if service.Name == "topics" || service.Name == "migrate" {
-			if service.Build != nil || service.PullPolicy != types.PullPolicyNever || service.Image != project.Services["secrets"].Image {
-				t.Errorf("%s: image %s, pulled %q, built as %+v", service.Name, service.Image, service.PullPolicy, service.Build)
-			}
-		} else if b := service.Build; b == nil || b.Dockerfile != "infra/Dockerfile" || *b.Args["FUNCTION"] != of || *b.Args["VERSION"] != version {
-			t.Errorf("%s: is built as %+v", service.Name, b)
+		for _, function := range runs(t, service) {
+			in[function] = append(in[function], service.Name)
 		}
 		user := "65532:65532"
-		if service.Name == "secrets" { // it writes to new volumes, which belong to root, and needs no network
+		if service.Name == "secrets" { // it builds the image, writes to new volumes, which belong to root, and needs no network
 			user = "0:0"
+			if b := service.Build; b == nil || b.Dockerfile != "infra/Dockerfile" || *b.Args["VERSION"] != version {
+				t.Errorf("secrets: is built as %+v", b)
+			}
 			if service.NetworkMode != "none" {
 				t.Errorf("secrets: network %q", service.NetworkMode)
 			}
+		} else if service.Build != nil || service.PullPolicy != types.PullPolicyNever { // a second build of the name would fail
+			t.Errorf("%s: pulled %q, built as %+v", service.Name, service.PullPolicy, service.Build)
 		}
 		if !service.ReadOnly || service.User != user || !slices.Equal(service.CapDrop, []string{"ALL"}) ||
 			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") || service.Privileged {
@@ -46,65 +47,47 @@ func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
 	if e := project.Services["secrets"].Entrypoint; len(e) == 0 || e[0] != "/app" {
 		t.Errorf("secrets runs %v", e)
 	}
-	built := map[string]string{} // Compose builds all at once: the second build of a name would fail
-	for _, service := range project.Services {
-		if other, twice := built[service.Image]; twice && service.Build != nil {
-			t.Errorf("%s and %s both build %s", other, service.Name, service.Image)
-		}
-		if service.Build != nil {
-			built[service.Image] = service.Name
-		}
-	}
 	for _, function := range functions(t) {
-		if service, err := project.GetService(function); err != nil || !strings.HasPrefix(service.Image, "jobweaver/"+function+":") {
-			t.Errorf("%s: no container: %v", function, err)
+		if len(in[function]) != 1 {
+			t.Errorf("%s runs in %v", function, in[function])
 		}
+		delete(in, function)
+	}
+	if len(in) > 0 {
+		t.Errorf("these are no functions: %v", in)
 	}
 }
 
-// The test need not check the database's name: a role may connect to its own database only, so a wrong one fails at the
-// start.
-func TestEachFunctionHasItsOwnRole(t *testing.T) {
+func TestServicesStartAfterWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	project := load(t)
-	for _, function := range functions(t) {
-		if function == "relay" { // relay has no database of ours
+	after := func(condition string, names ...string) types.DependsOnConfig {
+		all := types.DependsOnConfig{}
+		for _, name := range names {
+			all[name] = types.ServiceDependency{Condition: condition, Required: true}
+		}
+		return all
+	}
+	want := map[string]types.DependsOnConfig{
+		"secrets": {}, "prometheus": {}, "postgres": after(types.ServiceConditionCompletedSuccessfully, "secrets"),
+		"grafana": after(types.ServiceConditionCompletedSuccessfully, "secrets"),
+		"relay":   after(types.ServiceConditionHealthy, "api"),
+	}
+	for _, service := range ours(project) {
+		if service.Name == "secrets" {
 			continue
 		}
-		url := values(t, project.Services[function])["DATABASE_URL"]
-		want := fmt.Sprintf("postgres://jobweaver_%s@postgres:5432/jobweaver_", function)
-		if !strings.HasPrefix(url, want) {
-			t.Errorf("%s: DATABASE_URL %q, want %q…", function, url, want)
+		if _, other := want[service.Name]; !other {
+			want[service.Name] = after(types.ServiceConditionHealthy, "postgres", "kafka")
 		}
-		if !strings.Contains(url, "&pool_max_conns=4&") {
-			t.Errorf("%s: DATABASE_URL %q: on a large machine it takes a connection a core", function, url)
-		}
-	}
-}
-
-func TestFunctionsStartAfterTheSchemaAndTheTopics(t *testing.T) {
-	t.Parallel()
-	project := load(t)
-	secrets := types.DependsOnConfig{"secrets": {Condition: types.ServiceConditionCompletedSuccessfully, Required: true}}
-	want := map[string]types.DependsOnConfig{
-		"secrets": {}, "postgres": secrets, "prometheus": {}, "grafana": secrets,
-		"migrate": {"postgres": {Condition: types.ServiceConditionHealthy, Required: true}},
-		"topics":  {"kafka": {Condition: types.ServiceConditionHealthy, Required: true}},
-	}
-	for _, function := range functions(t) {
-		want[function] = types.DependsOnConfig{
-			"migrate": {Condition: types.ServiceConditionCompletedSuccessfully, Required: true},
-			"topics":  {Condition: types.ServiceConditionCompletedSuccessfully, Required: true},
-		}
-		service := project.Services[function]
 		if h := service.HealthCheck; h == nil || !slices.Equal(h.Test, []string{"CMD", "/app", "healthcheck"}) {
-			t.Errorf("%s: health check %+v", function, h)
+			t.Errorf("%s: health check %+v", service.Name, h)
 		}
 		if grace := service.StopGracePeriod; grace == nil || time.Duration(*grace) <= 31*time.Second {
-			t.Errorf("%s: is killed after %v, and SHUTDOWN_GRACE and SHUTDOWN_DELAY are 31s", function, grace)
+			t.Errorf("%s: is killed after %v, and SHUTDOWN_GRACE and SHUTDOWN_DELAY are 31s", service.Name, grace)
 		}
 		if service.Restart != types.RestartPolicyUnlessStopped {
-			t.Errorf("%s: restart %s", function, service.Restart)
+			t.Errorf("%s: restart %s", service.Name, service.Restart)
 		}
 	}
 	for name, after := range want {
@@ -147,7 +130,7 @@ func TestOthersImagesArePinnedAndTheirFilesAreThere(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	for _, service := range project.Services {
-		if !strings.HasPrefix(service.Image, "jobweaver/") && !pinned.MatchString(service.Image) {
+		if !strings.HasPrefix(service.Image, repository) && !pinned.MatchString(service.Image) {
 			t.Errorf("%s: image %s", service.Name, service.Image)
 		}
 		for _, volume := range service.Volumes {
@@ -165,14 +148,15 @@ func TestOthersImagesArePinnedAndTheirFilesAreThere(t *testing.T) {
 	}
 }
 
-func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
+func TestEverySettingIsOneThatAFunctionOfTheServiceReads(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
 	project := load(t)
 	for _, service := range ours(project) {
 		for name := range service.Environment {
 			text := strings.TrimSuffix(name, "_FILE") // a file may hold the value of any text setting
-			if !known[""][name] && !known[service.Name][name] && !known[""][text] && !known[service.Name][text] {
+			reads := func(section string) bool { return known[section][name] || known[section][text] }
+			if !reads("") && !(service.Command[0] == "serve" && reads("jobweaver serve")) && !slices.ContainsFunc(runs(t, service), reads) {
 				t.Errorf("%s: does not read %s", service.Name, name)
 			}
 		}
@@ -184,7 +168,6 @@ func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
 func settings(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	known := map[string]map[string]bool{
-		"migrate": {"ROLES_PASSWORD": true}, "topics": {}, "secrets": {},
 		"": {"OTEL_EXPORTER_OTLP_ENDPOINT": true}, // OpenTelemetry's own
 	}
 	sections := []string{""}
@@ -264,12 +247,23 @@ func TestWhatIsWatchedIsThere(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	config := read(t, "infra/prometheus/prometheus.yml")
-	for _, function := range functions(t) {
-		port := values(t, project.Services[function])["METRICS_PORT"]
-		if !strings.Contains(config, "- "+function+":"+port+"\n") &&
-			!strings.Contains(config, "{names: ["+function+"], type: A, port: "+port+",") {
-			t.Errorf("Prometheus does not read %s at its port %q", function, port)
+	var scraped, running []string
+	for _, match := range regexp.MustCompile(`(?m)^ +- (\w+:\d+)$|names: \[(\w+)\], type: A, port: (\d+)`).FindAllStringSubmatch(config, -1) {
+		if match[1] == "" {
+			match[1] = match[2] + ":" + match[3]
 		}
+		scraped = append(scraped, match[1])
+	}
+	for _, service := range ours(project) {
+		if service.Name != "secrets" {
+			running = append(running, service.Name+":"+values(t, service)["METRICS_PORT"])
+		}
+	}
+	if slices.Sort(scraped); !slices.Equal(scraped, running) {
+		t.Errorf("Prometheus reads %v, and there are %v", scraped, running)
+	}
+	if !strings.Contains(config, "honor_labels: true\n") {
+		t.Error("Prometheus renames the label component, by which alerts know the slots of pull in the worker's process")
 	}
 	sources, err := filepath.Glob(filepath.Join(root, "infra/grafana/provisioning/datasources/*.yml"))
 	if err != nil || len(sources) == 0 {

@@ -37,6 +37,8 @@ type installation struct {
 	names   *strings.Replacer
 	mails   *mailcatch.Server
 	gateway string // URL
+	worker  string // address
+	began   time.Time
 	key     string // an admin's
 
 	running sync.WaitGroup
@@ -82,7 +84,7 @@ func newInstallation(t *testing.T, how launcher, startKafka func(context.Context
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.mails.Close() })
-	h.gateway = "http://127.0.0.1:" + freeport.For(t)
+	h.gateway, h.worker = "http://127.0.0.1:"+freeport.For(t), "127.0.0.1:"+freeport.For(t)
 	for name := range h.project.Services {
 		h.up[name] = make(chan struct{})
 	}
@@ -90,8 +92,9 @@ func newInstallation(t *testing.T, how launcher, startKafka func(context.Context
 	h.names = strings.NewReplacer(secretsFolder, how.at(secretsFolder))
 	h.run(h.project.Services["secrets"]) // first: the server mounts its volumes, too
 	h.names = strings.NewReplacer("postgres:5432", h.startPostgres(ctx), "kafka:9092", kafka.Brokers()[0],
-		"http://localhost:8080", h.gateway, "/var/jobweaver/", how.at("/var/jobweaver/"), secretsFolder, how.at(secretsFolder))
+		"worker:8080", h.worker, "http://localhost:8080", h.gateway, "/var/jobweaver/", how.at("/var/jobweaver/"), secretsFolder, how.at(secretsFolder))
 	close(h.up["postgres"])
+	h.began = time.Now()
 	t.Cleanup(h.stop) // before the servers
 	for _, service := range ours(h.project) {
 		if service.Name != "secrets" && len(service.Profiles) == 0 {
@@ -159,8 +162,11 @@ func (h *installation) secret(service, path string) string {
 // ports of its own.
 func (h *installation) environment(s types.ServiceConfig) []string {
 	port := freeport.For(h.t)
-	if s.Name == "gateway" {
+	switch s.Name {
+	case "api":
 		port = h.gateway[strings.LastIndex(h.gateway, ":")+1:]
+	case "worker":
+		port = h.worker[strings.LastIndex(h.worker, ":")+1:]
 	}
 	env := []string{"HOST=127.0.0.1", "PORT=" + port}
 	for name, value := range values(h.t, s) {
@@ -218,7 +224,7 @@ func (h *installation) run(s types.ServiceConfig) {
 	}
 }
 
-// arguments returns the arguments after the program's name. Each of our images sets that name.
+// arguments returns the arguments after the program's name, which the image sets.
 func (h *installation) arguments(s types.ServiceConfig, command []string) []string {
 	args := slices.Clone(command)
 	if len(s.Entrypoint) > 0 {
@@ -282,17 +288,16 @@ func (h *installation) stop() {
 	}
 }
 
-// binaries are run as plain processes, from the folders that infra/image-root made.
-type binaries struct{ folder, data string }
+// binaries are run as plain processes, of the program that infra/image-root made.
+type binaries struct{ app, data string }
 
 func (b binaries) command(s types.ServiceConfig, env, args []string) (*exec.Cmd, []string) {
-	app := filepath.Join(b.folder, imageOf(s), "root", "app")
-	cmd := exec.Command(app, args...)
+	cmd := exec.Command(b.app, args...)
 	cmd.Env = env
 	if s.HealthCheck == nil {
 		return cmd, nil
 	}
-	return cmd, append([]string{app}, s.HealthCheck.Test[2:]...)
+	return cmd, append([]string{b.app}, s.HealthCheck.Test[2:]...)
 }
 
 func (binaries) awaitStart(*process) {}
@@ -304,8 +309,3 @@ func (b binaries) found(_ *testing.T, volume types.ServiceVolumeConfig) string {
 }
 
 func (b binaries) cleanUp(*testing.T) {}
-
-func imageOf(s types.ServiceConfig) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(s.Image, "jobweaver/"), ":")
-	return name
-}

@@ -11,10 +11,15 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/jobweaver/jobweaver/migrations"
 )
 
 // root is the repository's.
 const root = "../.."
+
+// repository is the image's name without its tag.
+const repository = "ghcr.io/jobweaver/jobweaver"
 
 // load reads docker-compose.yml and .env as `docker compose` does, with the services of all profiles.
 func load(t *testing.T, environment ...string) *types.Project {
@@ -68,16 +73,38 @@ func values(t *testing.T, service types.ServiceConfig) map[string]string {
 	return set
 }
 
-// ours are the services with images of our own.
+// ours are the services of our own image.
 func ours(project *types.Project) []types.ServiceConfig {
 	var list []types.ServiceConfig
 	for _, service := range project.Services {
-		if strings.HasPrefix(service.Image, "jobweaver/") {
+		if strings.HasPrefix(service.Image, repository+":") {
 			list = append(list, service)
 		}
 	}
 	slices.SortFunc(list, func(a, b types.ServiceConfig) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// runs returns the functions that a service runs.
+func runs(t *testing.T, service types.ServiceConfig) (names []string) {
+	t.Helper()
+	if len(service.Command) == 2 && service.Command[0] == "function" {
+		return service.Command[1:]
+	}
+	if len(service.Command) != 3 || !slices.Equal(service.Command[:2], []string{"serve", "--functions"}) {
+		return nil
+	}
+	groups := map[string][]string{
+		"api": migrations.API.Functions, "scheduler": migrations.Scheduler.Functions, "worker": {"runjob"},
+	}
+	for name := range strings.SplitSeq(service.Command[2], ",") {
+		if group, is := groups[name]; is {
+			names = append(names, group...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func mounts(volumes []types.ServiceVolumeConfig, target string) bool {

@@ -15,10 +15,10 @@ const secretsFolder = "/run/secrets/"
 
 // readers lists the services that mount each secret's folder, except for the service that makes it.
 var readers = map[string][]string{
-	"admin":    {"gateway"},
-	"webhook":  {"gateway", "notify", "runjob"},
-	"callback": {"gateway", "pull", "runjob"},
-	"server":   {"migrate", "postgres"},
+	"admin":    {"api"},
+	"webhook":  {"api", "worker"},
+	"callback": {"api", "worker"},
+	"server":   {"api", "postgres", "scheduler", "worker"},
 	"grafana":  {"grafana"},
 }
 
@@ -60,11 +60,6 @@ func TestNoSecretIsInTheRepository(t *testing.T) {
 func TestASecretIsMountedWhereItIsReadOnly(t *testing.T) {
 	t.Parallel()
 	project := load(t)
-	roles := slices.DeleteFunc(functions(t), func(name string) bool { return name == "relay" }) // which has none
-	want := map[string][]string{"roles": append(roles, "migrate")}
-	for name, services := range readers {
-		want[name] = services
-	}
 	got := map[string][]string{}
 	for _, service := range project.Services {
 		for _, volume := range service.Volumes {
@@ -90,8 +85,7 @@ func TestASecretIsMountedWhereItIsReadOnly(t *testing.T) {
 			}
 		}
 	}
-	for name, services := range want {
-		slices.Sort(services)
+	for name, services := range readers {
 		slices.Sort(got[name])
 		if !slices.Equal(got[name], services) {
 			t.Errorf("%s is mounted by %v, want %v", name, got[name], services)

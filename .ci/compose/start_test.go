@@ -13,18 +13,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
-var roots = flag.String("roots", "", "folder in which infra/image-root made what each image holds; empty: start no installation")
+var imageRoot = flag.String("image.root", "", "the / of the image, which infra/image-root made; empty: start no installation")
 
 func TestTheInstallationStartsFromTheFileAndRunsTheReadmesCommands(t *testing.T) {
 	t.Parallel()
-	if *roots == "" {
-		t.Skip("no -roots: make test-compose starts it")
+	if *imageRoot == "" {
+		t.Skip("no -image.root: make test-compose starts it")
 	}
-	folder, err := filepath.Abs(*roots)
+	app, err := filepath.Abs(filepath.Join(*imageRoot, "app"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestTheInstallationStartsFromTheFileAndRunsTheReadmesCommands(t *testing.T)
 	if err := os.MkdirAll(filepath.Join(data, "var/jobweaver"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := newInstallation(t, binaries{folder: folder, data: data}, localkafka.StartApache)
+	h := newInstallation(t, binaries{app: app, data: data}, localkafka.StartApache)
 	h.try()
 }
 
@@ -40,12 +42,13 @@ func TestTheInstallationStartsFromTheFileAndRunsTheReadmesCommands(t *testing.T)
 func (h *installation) try() {
 	h.t.Helper()
 	answer := h.readme()
-	h.key = h.secret("gateway", values(h.t, h.project.Services["gateway"])["BOOTSTRAP_API_KEY_FILE"])
+	h.key = h.secret("api", values(h.t, h.project.Services["api"])["BOOTSTRAP_API_KEY_FILE"])
 	var accepted struct{ JobID, Status string }
 	if err := json.NewDecoder(strings.NewReader(answer)).Decode(&accepted); err != nil || accepted.JobID == "" {
 		h.t.Fatalf("the README's curl was answered %s", answer)
 	}
 	h.ended(accepted.JobID)
+	testwait.CheckPromptly(h.t, "from the start of PostgreSQL and Kafka to the first job it", time.Since(h.began), time.Minute)
 	for kind, job := range map[string]string{
 		"a retry":  `{"jobType":"SIMULATION","retryPolicy":{"type":"fixed","delayMs":1},"payload":{"steps":[{"type":"FAIL","failAttempts":1}]}}`,
 		"a mail":   `{"jobType":"EMAIL","payload":{"to":["ada@example.org"],"subject":"S","text":"It works."}}`,
@@ -57,7 +60,25 @@ func (h *installation) try() {
 		}
 		h.t.Logf("%s: %s", kind, h.ended(accepted.JobID))
 	}
+	h.pulls()
 	h.secondStart()
+}
+
+// pulls checks that the gateway reaches the worker's pull, which hands out an attempt.
+func (h *installation) pulls() {
+	h.t.Helper()
+	var accepted struct{ JobID string }
+	status, answer := h.ask(http.MethodPost, "/api/jobs",
+		`{"jobType":"SIMULATION","queue":"pull","payload":{"steps":[{"type":"LOG","message":"hi"}]}}`)
+	if err := json.Unmarshal(answer, &accepted); err != nil || status != http.StatusAccepted {
+		h.t.Fatalf("a job for pull workers: %d %s", status, answer)
+	}
+	var claimed struct{ Attempts []struct{ JobID string } }
+	status, answer = h.ask(http.MethodPost, "/api/workers/claim",
+		`{"worker":"host-1","types":["SIMULATION"],"queues":["pull"],"slots":1,"wait":"30s"}`)
+	if err := json.Unmarshal(answer, &claimed); err != nil || len(claimed.Attempts) != 1 || claimed.Attempts[0].JobID != accepted.JobID {
+		h.t.Errorf("a pull worker that claims %s: %d %s", accepted.JobID, status, answer)
+	}
 }
 
 // secondStart repeats what each `docker compose up` does to the secrets, which must leave them as they are.

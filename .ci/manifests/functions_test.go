@@ -72,7 +72,7 @@ func TestEachFunctionRunsOnceUnderItsNameAndItsAccount(t *testing.T) {
 				continue
 			}
 			if w.Name != w.Function() {
-				t.Errorf("%s runs the image of %s", w, w.Function())
+				t.Errorf("%s runs the function %s", w, w.Function())
 			}
 		}
 		for name := range functions(t) {

@@ -27,7 +27,7 @@ type Workload struct {
 	config map[string]string // the data of the ConfigMaps that its container takes whole
 }
 
-// Workloads returns the workloads that run one of our images.
+// Workloads returns the workloads that run our image.
 func Workloads(objects []Object) ([]Workload, error) {
 	var found []Workload
 	for _, object := range objects {
@@ -56,9 +56,16 @@ func Workloads(objects []Object) ([]Workload, error) {
 	return found, nil
 }
 
-// Function returns the function whose image it runs, or jobweaver for the command line; empty: the image is not
+// Function returns the function that it runs, or jobweaver for another command of the image; empty: the image is not
 // JobWeaver's.
-func (w Workload) Function() string { return imageName(w.Pod.Containers[0].Image) }
+func (w Workload) Function() string {
+	c := w.Pod.Containers[0]
+	name := imageName(c.Image)
+	if name == "jobweaver" && len(c.Args) == 2 && c.Args[0] == "function" {
+		return c.Args[1]
+	}
+	return name
+}
 
 // Env returns the environment variables with literal values, without those from ConfigMaps and Secrets.
 func (w Workload) Env() map[string]string {
@@ -118,8 +125,7 @@ func config(objects []Object, container corev1.Container) (map[string]string, er
 	return settings, nil
 }
 
-// imageName returns the last part of the name of one of our images, without tag and digest; empty: the image is not
-// ours.
+// imageName returns the last part of our image's name, without tag and digest; empty: the image is not ours.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	folder, name := path.Split(image)

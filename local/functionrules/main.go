@@ -34,8 +34,6 @@ type part struct {
 }
 
 var parts = []part{
-	{"knative/components/images/kustomization.yaml", "the image of each function",
-		"  - {name: jobweaver/NAME, newTag: dev}\n", false},
 	{"knative/common/accounts.yaml", "the account of each function", account, false},
 	{"knative/common/jobs.yaml", "the password of each function with a database",
 		"              - secret: {name: jobweaver-database-NAME, items: [{key: password, path: jobweaver_NAME}]}\n", true},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/local/jobweaver/installcmd"
 	"github.com/jobweaver/jobweaver/local/jobweaver/steercmd"
 )
 
@@ -39,6 +40,7 @@ var (
 		"rejected show":    first(live(rejectedIDs)),
 		"rejected redrive": live(rejectedIDs), "rejected delete": live(rejectedIDs),
 		"callback": third(fixed("completed", "failed", "progress")), "webhook-secrets": first(fixed("end", "call")),
+		"function": first(fixed(installcmd.FunctionNames()...)),
 	}
 )
 

@@ -18,7 +18,7 @@ var groups = []struct{ title, commands string }{
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
-	{"Install and run", "dev serve migrate topics outbox keyset secrets after-restore"},
+	{"Install and run", "dev serve function healthcheck migrate topics outbox keyset secrets after-restore"},
 }
 
 const environment = `
@@ -106,7 +106,8 @@ jobweaver dev --only postgres,kafka`,
 // newVersion prints the same as --version: other programs have it as a command, too.
 func newVersion() *cobra.Command {
 	return cli.Verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
-		raw, err := json.Marshal(map[string]string{"name": "jobweaver", "version": funchost.Version})
+		raw, err := json.Marshal(map[string]string{"name": "jobweaver", "version": funchost.Version,
+			"commit": funchost.Commit, "date": funchost.Date})
 		if err != nil {
 			return fmt.Errorf("write version: %w", err)
 		}

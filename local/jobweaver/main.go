@@ -57,8 +57,9 @@ func newRoot() *cobra.Command {
 		viewcmd.NewStats(), viewcmd.NewLag(), viewcmd.NewShares(), viewcmd.NewWorkers(), viewcmd.NewTypes(),
 		viewcmd.NewAudit(), viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
-		installcmd.NewDev(), installcmd.NewServe(), installcmd.NewMigrate(), installcmd.NewTopics(), installcmd.NewOutbox(),
-		installcmd.NewSecrets(), installcmd.NewAfterRestore(), newVersion())
+		installcmd.NewDev(), installcmd.NewServe(), installcmd.NewFunction(), installcmd.NewHealthcheck(),
+		installcmd.NewMigrate(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
+		installcmd.NewAfterRestore(), newVersion())
 	arrange(root)
 	completions(root)
 	return root

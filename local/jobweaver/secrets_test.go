@@ -52,7 +52,7 @@ func TestSecretsAreCreatedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := filesOf(t, dir)
-	if len(first) != 8 {
+	if len(first) != 6 {
 		t.Fatalf("%d files", len(first))
 	}
 	for name, text := range first {
@@ -71,11 +71,9 @@ func TestSecretsAreCreatedOnce(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, owner := range []string{"server", "roles"} {
-		cfg, err := pgx.ParseConfig("postgres://u@host/db?passfile=" + filepath.Join(dir, owner, "pgpass"))
-		if err != nil || cfg.Password != first[owner+"/password"] || len(cfg.Password) < 20 {
-			t.Errorf("%s: with pgpass a client's password has %d bytes, %v", owner, len(cfg.Password), err)
-		}
+	cfg, err := pgx.ParseConfig("postgres://u@host/db?passfile=" + filepath.Join(dir, "server", "pgpass"))
+	if err != nil || cfg.Password != first["server/password"] || len(cfg.Password) < 20 {
+		t.Errorf("with pgpass a client's password has %d bytes, %v", len(cfg.Password), err)
 	}
 	if shown, err := runSecrets(t, dir, "show", "admin/key"); err != nil || shown != first["admin/key"]+"\n" {
 		t.Errorf("shown is %q, %v", shown, err)

@@ -54,7 +54,7 @@ func TestHelpForWhatIsNoCommandFails(t *testing.T) {
 
 func TestTheVersionIsPrintedInTheWantedFormat(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{"text": "jobweaver ", "json": `"version": "`, "yaml": "version: "} {
+	for format, want := range map[string]string{"text": "jobweaver ", "json": `"commit": "`, "yaml": "version: "} {
 		if out, err := run(t, "", "version", "-o", format); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s: %v, %s", format, err, out)
 		}

@@ -128,7 +128,7 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 	}
 	t.Setenv("DATABASE_URL", "postgres://u:geheim6@h/d")
 	t.Setenv("KAFKA_SASL_PASSWORD", "geheim7")
-	env, err := loadEnv(needs{database: true})
+	env, err := loadEnv(Needs{Database: true})
 	if err != nil || env.DatabaseURL() != "postgres://u:geheim6@h/d" {
 		t.Fatalf("loaded %v", err)
 	}
@@ -140,7 +140,7 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 func TestNoFunctionStartsWithoutAQueue(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://u@h/d")
 	t.Setenv("QUEUES", "")
-	if _, err := loadEnv(needs{database: true}); err == nil || err.Error() != "QUEUES: names no queue" {
+	if _, err := loadEnv(Needs{Database: true}); err == nil || err.Error() != "QUEUES: names no queue" {
 		t.Errorf("loaded with %v", err)
 	}
 }

@@ -31,10 +31,10 @@ func NewEnv(cfg Config, database string, adjust func(cfg any) error) *Env {
 	return &Env{Config: cfg, Metrics: prometheus.DefaultRegisterer, adjust: adjust}
 }
 
-// needs has what a function requires of its environment.
-type needs struct{ database bool }
+// Needs has what a function requires of its environment.
+type Needs struct{ Database bool }
 
-func loadEnv(needs needs) (*Env, error) {
+func loadEnv(needs Needs) (*Env, error) {
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
@@ -46,14 +46,14 @@ func loadEnv(needs needs) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	if needs.database && !own.DatabaseURL.IsSet() {
+	if needs.Database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
 	address, err := more.Complete(own.DatabaseURL.Reveal())
 	if err != nil {
 		return nil, err
 	}
-	cfg.database, cfg.alone = secret.Of(address), !needs.database
+	cfg.database, cfg.alone = secret.Of(address), !needs.Database
 	return &Env{Config: cfg, Metrics: prometheus.DefaultRegisterer}, nil
 }
 

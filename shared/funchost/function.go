@@ -11,8 +11,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Version is the version of the build; the linker sets it.
-var Version = "dev"
+// The build's version, its commit and that commit's time; the linker sets them.
+var (
+	Version = "dev"
+	Commit  = ""
+	Date    = ""
+)
 
 // Handle handles a batch of one or more items in one database transaction, and returns the items to publish. Called
 // again with the same batch, it returns again the items that follow from the current state of the batch's jobs.

@@ -20,31 +20,42 @@ import (
 // with the same environment is ready, and exits with 0 or 1. It answers --help and --version, and exits with 64 on any
 // other argument.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
-	process(name, needs{database: true}, build)
+	process(name, Needs{Database: true}, build)
 }
 
 // MainWithoutDatabase is Main for a function that uses neither a database of this installation nor topics: it reads
 // neither DATABASE_URL nor the settings of Kafka.
 func MainWithoutDatabase(name string, build func(ctx context.Context, env *Env) (Function, error)) {
-	process(name, needs{}, build)
+	process(name, Needs{}, build)
 }
 
-func process(name string, needs needs, build func(ctx context.Context, env *Env) (Function, error)) {
+func process(name string, needs Needs, build func(ctx context.Context, env *Env) (Function, error)) {
 	if len(os.Args) > 1 && !wantsHealthcheck() {
 		os.Exit(answerArguments(name, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	ctx := untilSignal(context.Background())
 	if wantsHealthcheck() {
-		if err := runHealthcheck(ctx); err != nil {
+		if err := Healthcheck(ctx); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
 			os.Exit(1)
 		}
 		return
 	}
-	if err := runProcess(ctx, name, needs, build); err != nil {
-		logFailure(os.Stderr, name, err)
+	if err := RunAlone(ctx, name, needs, build); err != nil {
 		os.Exit(1)
 	}
+}
+
+// RunAlone runs a function as Main does, until ctx ends, in a program that has read its own arguments. It has logged
+// the error that it returns.
+func RunAlone(
+	ctx context.Context, name string, needs Needs, build func(context.Context, *Env) (Function, error),
+) error {
+	err := runProcess(ctx, name, needs, build)
+	if err != nil {
+		logFailure(os.Stderr, name, err)
+	}
+	return err
 }
 
 // healthcheck is the argument with which a function's binary checks whether the function that runs with the same
@@ -53,7 +64,8 @@ const healthcheck = "healthcheck"
 
 func wantsHealthcheck() bool { return len(os.Args) == 2 && os.Args[1] == healthcheck }
 
-func runHealthcheck(ctx context.Context) error {
+// Healthcheck returns an error unless the process that runs with the same environment is ready.
+func Healthcheck(ctx context.Context) error {
 	var cfg Config
 	for _, part := range []any{&cfg, &cfg.TLS} {
 		if err := envsettings.Load(part); err != nil {
@@ -79,7 +91,7 @@ func oneLine(err error) string {
 }
 
 func runProcess(
-	ctx context.Context, name string, needs needs, build func(context.Context, *Env) (Function, error),
+	ctx context.Context, name string, needs Needs, build func(context.Context, *Env) (Function, error),
 ) error {
 	env, err := loadEnv(needs)
 	if err != nil {

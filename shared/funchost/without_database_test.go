@@ -12,10 +12,10 @@ func TestAFunctionWithoutDatabaseRunsWithoutABroker(t *testing.T) {
 	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "K_SINK"} {
 		t.Setenv(name, "")
 	}
-	if _, err := loadEnv(needs{database: true}); err == nil || !strings.HasPrefix(err.Error(), "DATABASE_URL") {
+	if _, err := loadEnv(Needs{Database: true}); err == nil || !strings.HasPrefix(err.Error(), "DATABASE_URL") {
 		t.Errorf("any other function: %v", err)
 	}
-	env, err := loadEnv(needs{})
+	env, err := loadEnv(Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

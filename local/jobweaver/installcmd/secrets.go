@@ -31,7 +31,6 @@ func secretFiles() []secretFile {
 		{name: "webhook/secret", kind: kept.SigningSecret()},
 		{name: "callback/secret", kind: kept.SigningSecret()},
 		{name: "server/password", kind: kept.Password(), pgpass: true},
-		{name: "roles/password", kind: kept.Password(), pgpass: true},
 		{name: "grafana/password", kind: kept.Password()},
 	}
 }

@@ -2,7 +2,6 @@ package observability
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -178,41 +177,4 @@ func tested(t *testing.T) (fires, rests map[string]bool) {
 		}
 	}
 	return fires, rests
-}
-
-// A new function must be added to the scrape configuration.
-func TestEachFunctionIsScraped(t *testing.T) {
-	t.Parallel()
-	var config struct {
-		Scrapes []struct {
-			Statics []struct{ Targets []string } `yaml:"static_configs"`
-			DNS     []struct {
-				Names []string
-				Port  int
-			} `yaml:"dns_sd_configs"`
-		} `yaml:"scrape_configs"`
-	}
-	read(t, filepath.Join(infra, "prometheus/prometheus.yml"), func(text []byte) error { return yaml.Unmarshal(text, &config) })
-	var scraped, functions []string
-	for _, scrape := range config.Scrapes {
-		for _, static := range scrape.Statics {
-			scraped = append(scraped, static.Targets...)
-		}
-		for _, dns := range scrape.DNS {
-			for _, name := range dns.Names {
-				scraped = append(scraped, fmt.Sprintf("%s:%d", name, dns.Port))
-			}
-		}
-	}
-	folders, err := filepath.Glob("../../../functions/*/cmd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, folder := range folders {
-		functions = append(functions, filepath.Base(filepath.Dir(folder))+":9464")
-	}
-	slices.Sort(scraped)
-	if !slices.Equal(scraped, functions) {
-		t.Errorf("scraped are %v, functions %v", scraped, functions)
-	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-var images = flag.Bool("images", false, "start the installation from its images, by podman; .ci/images has built them")
+var image = flag.Bool("image", false, "start the installation from its image, by podman; .ci/image has built it")
 
 // This test uses the embedded broker; the test with plain processes uses Apache Kafka.
-func TestTheInstallationStartsFromItsImagesWithTheFilesRestrictions(t *testing.T) {
+func TestTheInstallationStartsFromItsImageWithTheFilesRestrictions(t *testing.T) {
 	t.Parallel()
-	if !*images {
-		t.Skip("no -images: .ci/images starts it")
+	if !*image {
+		t.Skip("no -image: .ci/image starts it")
 	}
 	h := newInstallation(t, containers{prefix: fmt.Sprintf("jobweaver-%d-", os.Getpid()), pids: t.TempDir()}, embedded)
 	h.try()
