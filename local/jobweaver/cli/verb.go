@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 )
 
@@ -16,6 +18,14 @@ func Group(use, short string, below ...*cobra.Command) *cobra.Command {
 // Verb makes a command that takes args arguments.
 func Verb(use, short string, args int, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: Exactly(args), RunE: run}
+}
+
+// Unavailable makes a command that this build lacks. It only returns the reason as an error.
+func Unavailable(name, reason string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, Args: cobra.ArbitraryArgs, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error { return errors.New(reason) },
+	}
 }
 
 // Exactly takes n arguments.

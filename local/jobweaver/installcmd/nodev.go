@@ -3,18 +3,12 @@
 package installcmd
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// NewDev makes the command dev of the image, which only returns an error: dev is for laptops, and
-// downloads a PostgreSQL.
+// NewDev makes the command dev of the image and of Windows: dev is for laptops, and downloads a PostgreSQL.
 func NewDev() *cobra.Command {
-	return &cobra.Command{
-		Use: "dev", Hidden: true, Args: cobra.ArbitraryArgs, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("this jobweaver was built without dev: make run, or docker compose up")
-		},
-	}
+	return cli.Unavailable("dev", "this jobweaver was built without dev: make run, or docker compose up")
 }

@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Package workcmd has the command work: a pull worker that runs a program for each attempt.
 package workcmd
 
