@@ -25,6 +25,7 @@ WITH_KAFKA    := go run ./shared/kafkatest/withkafka
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 ACTIONLINT    := go tool -modfile=.ci/tools/actionlint/go.mod actionlint
+GORELEASER    := go tool -modfile=.ci/tools/goreleaser/go.mod goreleaser
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
 # `make lint` vets the tests, and a test binary needs no symbols: without them it links in two thirds of the time. Tests
@@ -137,6 +138,20 @@ image-root:
 image: ## the image, IMAGE:VERSION (needs Docker)
 	docker build -f infra/Dockerfile --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) \
 		--build-arg SOURCE_DATE_EPOCH=0 -t $(IMAGE):$(VERSION) .
+
+# Of a published image.
+PLATFORMS ?= linux/amd64,linux/arm64
+
+.PHONY: image-push
+image-push: ## the image of a release for all PLATFORMS, pushed to IMAGE:VERSION with its SBOM and provenance (needs Docker)
+	docker buildx build -f infra/Dockerfile --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+		--build-arg DATE=$(DATE) --build-arg SOURCE_DATE_EPOCH=0 --sbom=true --provenance=true -t $(IMAGE):$(VERSION) --push .
+
+.PHONY: release
+release: ## draft the release of the tag that is checked out: archives, packages, SBOMs, cask (needs GITHUB_TOKEN, HOMEBREW_TAP_TOKEN)
+	mkdir -p bin
+	.ci/release-notes "$$(git describe --exact-match --tags --match 'v*' | sed 's/^v//')" > bin/release-notes.md
+	$(GORELEASER) release --clean --release-notes=bin/release-notes.md
 
 .PHONY: ko
 ko: ## the image without Docker, by ko, pushed to IMAGE:VERSION
@@ -283,6 +298,10 @@ test-compose: image-root ## docker-compose.yml: held against the code, and start
 .PHONY: test-image
 test-image: ## the image without Docker: built twice, looked into, and started (needs root, buildah and podman)
 	.ci/image
+
+.PHONY: test-release
+test-release: ## what a release has, for linux/amd64: the archive, the packages and the SBOM, built and tried (needs dpkg-deb)
+	.ci/release
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/
