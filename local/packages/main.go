@@ -1,5 +1,5 @@
-// Command packages writes the Go client as a module proxy serves it: with GOPROXY=file://FOLDER/go, the go command finds
-// it there before its tag is pushed.
+// Command packages writes the Go client as a module proxy serves it: with GOPROXY=file://FOLDER/go, the go command
+// finds it there before its tag is pushed.
 package main
 
 import (

@@ -2,8 +2,8 @@ package funchost
 
 import "github.com/jobweaver/jobweaver/shared/jobevent"
 
-// StatusEvents chooses the statuses of jobs that are published for anyone, each as an event of its own. Projection receives
-// all of them in any case. Why there is a choice: docs/decisions/events.md#projection-gets-statuses-together
+// StatusEvents chooses the statuses of jobs that are published for anyone, each as an event of its own. Projection
+// receives all of them in any case. Why there is a choice: docs/decisions/events.md#projection-gets-statuses-together
 type StatusEvents string
 
 // The values of StatusEvents. The zero value is EachStatus.
@@ -20,6 +20,7 @@ func (s StatusEvents) includes(it *jobevent.Item) bool {
 		return false
 	case EndsOnly:
 		return it.Type() == jobevent.TypeDeleted || it.Ends()
+	case EachStatus:
 	}
 	return true
 }

@@ -91,8 +91,8 @@ func newPage(build fs.FS) (Page, error) {
 	return p, nil
 }
 
-// Below makes the document load its files below a path. The build names them relative to the document, whose address may
-// be that of any page; the script finds the path by its own address.
+// Below makes the document load its files below a path. The build names them relative to the document, whose address
+// may be that of any page; the script finds the path by its own address.
 func (p *Page) Below(base string) {
 	p.index = edge.NewStatic(edge.HTMLType, bytes.ReplaceAll(p.index.Body, []byte(`="./`), []byte(`="`+base+`/`)))
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
-	"github.com/jobweaver/jobweaver/shared/client/worker"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/client/jobtest"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // Run runs the next attempt of a job: registry.Find(jobType) as its handler includes the registry's middleware. ctx is
