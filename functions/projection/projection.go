@@ -55,8 +55,8 @@ func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name: Name,
 		Topics: []string{
-			jobevent.TopicStatuses, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
-			jobevent.TopicDeadLetter,
+			jobevent.TopicStatus, jobevent.TopicStatuses, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
+			jobevent.TopicControlApplied, jobevent.TopicDeadLetter,
 		},
 		Skips:  func(topic, typ string) bool { return topic == jobevent.TopicDeadLetter && typ != jobevent.TypeRejected },
 		Handle: f.Handle, Run: f.Run, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.countMetrics,

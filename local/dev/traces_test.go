@@ -362,7 +362,7 @@ func checkJob(t *testing.T, got tree, job string, calls *calls) {
 			t.Errorf("the called service received %s and %s", h.Get("Traceparent"), h.Get("Ce-Traceparent"))
 		}
 	}
-	ends := got.below("projection: process job-statuses", "outcome: send job-statuses", "outcome: process attempt-ended",
+	ends := got.below("projection: process job-status", "outcome: send job-status", "outcome: process attempt-ended",
 		"runjob: send attempt-ended", "runjob: run FUNCTION")
 	if len(ends) != 2 { // one for each attempt
 		t.Errorf("%d statuses stand below an attempt", len(ends))

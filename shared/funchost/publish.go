@@ -126,8 +126,9 @@ func unpublished(items []jobevent.Item, err error) []jobevent.Item {
 // show FAILED, request no report, and the dead letter would be lost. Since the API requests reports until it has seen
 // that version, both items are published again until the sink accepts them.
 //
-// Projection receives the statuses of a call together, in events that are published once the public ones are. They do
-// not wait for items that fail: the sink may answer one item with 503 for ever.
+// A Broker would deliver each public status to projection by itself. So behind a sink projection receives the statuses
+// of a call together, in events that are published once the public ones are. They do not wait for items that fail: the
+// sink may answer one item with 503 for ever.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 	rest := p.phases(items)
 	var left unsent
@@ -148,7 +149,7 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 		if i == sendFirst {
 			rest[sendStatuses] = withoutRefused(rest[sendStatuses], phase, slices.Concat(sent, again))
 		}
-		if i < sendTogether {
+		if i < sendTogether && p.over == telemetry.OverHTTP {
 			rest[sendTogether] = append(rest[sendTogether], forFunctions(pick(phase, sent))...)
 		}
 		if err == nil {
@@ -209,7 +210,7 @@ func pick(items []jobevent.Item, places []int) []jobevent.Item {
 const (
 	sendFirst    = iota // also the statuses of jobs about which there is no other item
 	sendStatuses        // and deletions
-	sendTogether        // those of the phases before that are for anyone, for projection
+	sendTogether        // behind a sink, those of the phases before that are for anyone, for projection
 )
 
 // phases splits items into phases. The last one is empty yet.

@@ -3,7 +3,8 @@ package funchost
 import "github.com/jobweaver/jobweaver/shared/jobevent"
 
 // StatusEvents chooses the statuses of jobs that are published for anyone, each as an event of its own. Projection
-// receives all of them in any case. Why there is a choice: docs/decisions/events.md#projection-gets-statuses-together
+// receives all of them: the others many in an event.
+// Why there is a choice: docs/decisions/events.md#projection-gets-statuses-together
 type StatusEvents string
 
 // The values of StatusEvents. The zero value is EachStatus.

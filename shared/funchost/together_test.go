@@ -49,8 +49,10 @@ func (s *recordingSink) send(_ context.Context, events []event.Event) (sent []ev
 	return sent, &left
 }
 
-func (s *recordingSink) publisher() *publisher {
-	return &publisher{meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, send: s.send}
+func (s *recordingSink) publisher(over string) *publisher {
+	return &publisher{
+		meter: telemetry.NewMeter("tested"), over: over, trouble: telemetry.Trouble{What: "publish"}, send: s.send,
+	}
 }
 
 // someStatuses returns a dead letter and a status of job a, and statuses of the jobs b and c.
@@ -63,10 +65,10 @@ func someStatuses(t *testing.T) []jobevent.Item {
 	}
 }
 
-func TestProjectionReceivesStatusesTogetherAfterThePublicOnes(t *testing.T) {
+func TestBehindASinkProjectionReceivesStatusesTogetherAfterThePublicOnes(t *testing.T) {
 	t.Parallel()
 	s := recordingSink{t: t}
-	if err := s.publisher().publish(t.Context(), someStatuses(t)); err != nil {
+	if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"dead", "b", "c", "a", "+b", "+c", "+a"}; !slices.Equal(s.taken, want) {
@@ -90,25 +92,29 @@ func TestStatusEventsChoosesWhichStatusesAreForAnyone(t *testing.T) {
 		statusOf(uuid.New(), "running", jobstate.Running), statusOf(uuid.New(), "done", jobstate.Completed),
 		statusOf(uuid.New(), "cancelled", jobstate.Cancelled), deleted,
 	}
-	for events, want := range map[StatusEvents][]string{
+	for events, c := range map[StatusEvents]struct{ once, behindASink []string }{
 		EachStatus: {
-			"dead", "running", "done", "cancelled", deleted.ID(), "failed",
-			"+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed",
+			[]string{"dead", "running", "done", "cancelled", deleted.ID(), "failed"},
+			[]string{"+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed"},
 		},
 		EndsOnly: {
-			"dead", "+running", "done", "cancelled", deleted.ID(), "failed",
-			"+done", "+cancelled", "+" + deleted.ID(), "+failed",
+			[]string{"dead", "+running", "done", "cancelled", deleted.ID(), "failed"},
+			[]string{"+done", "+cancelled", "+" + deleted.ID(), "+failed"},
 		},
-		NoStatus: {"dead", "+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed"},
+		NoStatus: {[]string{"dead", "+running", "+done", "+cancelled", "+" + deleted.ID(), "+failed"}, nil},
 	} {
-		s := recordingSink{t: t}
-		p := s.publisher()
-		p.public = events
-		if err := p.publish(t.Context(), items); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(s.taken, want) {
-			t.Errorf("%s: published %v, not %v", events, s.taken, want)
+		for over, want := range map[string][]string{
+			telemetry.OverKafka: c.once, telemetry.OverHTTP: slices.Concat(c.once, c.behindASink),
+		} {
+			s := recordingSink{t: t}
+			p := s.publisher(over)
+			p.public = events
+			if err := p.publish(t.Context(), items); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(s.taken, want) {
+				t.Errorf("%s over %s: published %v, not %v", events, over, s.taken, want)
+			}
 		}
 	}
 }
@@ -118,7 +124,7 @@ func TestAStatusForProjectionWaitsForTheOtherItemsOfItsJob(t *testing.T) {
 	t.Parallel()
 	for _, events := range []StatusEvents{EachStatus, EndsOnly, NoStatus} {
 		s := recordingSink{t: t, failed: []string{"dead"}}
-		p, items := s.publisher(), someStatuses(t)
+		p, items := s.publisher(telemetry.OverHTTP), someStatuses(t)
 		p.public = events
 		err := p.publish(t.Context(), items)
 		if err == nil || slices.Contains(s.taken, "+a") || slices.Contains(s.taken, "a") {
@@ -141,7 +147,7 @@ func TestAStatusWhosePublicEventIsRefusedIsHeldBack(t *testing.T) {
 		"+b":   {"dead", "b", "c", "a"}, // with the event that has it
 	} {
 		s := recordingSink{t: t, refused: []string{refused}}
-		if err := s.publisher().publish(t.Context(), someStatuses(t)); err != nil {
+		if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.taken, want) {
@@ -160,7 +166,7 @@ func TestWhatASinkDoesNotAcceptIsPublishedAgain(t *testing.T) {
 		"+b":   {[]string{"dead", "b", "c", "a"}, []string{"+b", "+c", "+a"}},
 	} {
 		s := recordingSink{t: t, failed: []string{failed}}
-		p, items := s.publisher(), someStatuses(t)
+		p, items := s.publisher(telemetry.OverHTTP), someStatuses(t)
 		err := p.publish(t.Context(), items)
 		if err == nil || !slices.Equal(s.taken, want.first) {
 			t.Errorf("without %s the sink took %v, %v", failed, s.taken, err)

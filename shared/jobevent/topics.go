@@ -9,7 +9,7 @@ const (
 	TopicEnded         = "attempt-ended"
 	TopicDeadLetter    = "job-dead-letter"
 	TopicStatus        = "job-status"   // for anyone, see StatusEvents
-	TopicStatuses      = "job-statuses" // for projection
+	TopicStatuses      = "job-statuses" // the others, for projection
 	TopicCommand       = "job-command"
 	TopicAttemptCancel = "attempt-cancel"
 	TopicAttemptLog    = "attempt-log"

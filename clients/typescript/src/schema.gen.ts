@@ -2780,7 +2780,7 @@ export interface components {
             /** @description The name of the consumer group without `jobweaver-`. */
             function: string;
             topic: string;
-            /** @description Records that are not yet committed. */
+            /** @description Records that are not yet committed; for the compacted topic job-status, an upper bound. */
             records: number;
             /** @description How many processes consume the topic for the function. */
             members: number;

@@ -133,7 +133,7 @@ var reads = map[string]struct {
 	"runjob-1":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
 	"runjob-2":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
 	"command":    {"jobweaver-command", []string{jobevent.TopicCommand}},
-	"projection": {"jobweaver-projection", []string{jobevent.TopicStatuses}},
+	"projection": {"jobweaver-projection", []string{jobevent.TopicStatus}},
 }
 
 // isBehind returns an error until a function has unread records.

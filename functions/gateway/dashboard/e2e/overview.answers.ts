@@ -65,7 +65,7 @@ export function overviewAnswers(now: string): Record<string, unknown> {
       { function: 'ingest', topic: 'job-created', records: 0, members: 2 },
       { function: 'notify', topic: 'job-status', records: 40_211, members: 0 },
       { function: 'outcome', topic: 'run-outcome', records: 14, members: 2 },
-      { function: 'projection', topic: 'job-statuses', records: 122, members: 2 },
+      { function: 'projection', topic: 'job-status', records: 122, members: 2 },
     ],
   };
   const health: Schemas['Health'] = {
