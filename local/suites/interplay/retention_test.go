@@ -150,16 +150,17 @@ var retentionDeletes = &Asked{Method: "DELETE", Path: "retention"}
 // gone returns since when it is sure that retention has deleted a job; zero: it has not.
 func (f *facts) gone(id string) time.Time { return f.retired[id] }
 
-// free reports whether all jobs that requests with a key had got before an instant were deleted by then.
-func (f *facts) free(at time.Time, has func(*Spec) bool) bool {
+// free reports whether all jobs that requests with a key had got before this one was sent were deleted by then, and no
+// request with the key was under way beside it, for example in the same batch.
+func (f *facts) free(one *Spec, has func(*Spec) bool) bool {
 	found := false
 	for _, name := range f.names {
 		s := f.Specs[name]
-		if !has(s) || !s.Sent.Before(at) {
+		if !has(s) || s.Sent.After(one.At) {
 			continue
 		}
 		gone := f.gone(s.ID)
-		if s.Status == 0 || s.ID != "" && (gone.IsZero() || !gone.Before(at)) || s.At.After(at) {
+		if s.Status == 0 || s.ID != "" && (gone.IsZero() || !gone.Before(one.Sent)) || s.At.After(one.Sent) {
 			return false
 		}
 		found = found || s.ID != ""
@@ -214,7 +215,7 @@ var retentionRules = []Rule{
 					found(name, "a new job: the one that had its key was deleted at "+clock(gone), s.ID)
 				}
 				same := func(o *Spec) bool { return o != s && o.Job.Idem == s.Job.Idem && o.Owner == s.Owner }
-				if s.Job.Idem != "" && s.Code == string(apierror.IdempotencyConflict) && f.free(s.Sent, same) {
+				if s.Job.Idem != "" && s.Code == string(apierror.IdempotencyConflict) && f.free(s, same) {
 					found(name, "a new job: retention has deleted all that had its key", s.Code)
 				}
 			}
