@@ -4,7 +4,7 @@ package helm
 var effects = []effect{
 	{"mode", "mode: groups", serve, "Deployment jobweaver-scheduler " + container + "args/2", "scheduler"},
 
-	{"image.repository", "image: {repository: r.example.org/jw}", external, single + container + "image", "r.example.org/jw:1.0.0"},
+	{"image.repository", "image: {repository: r.example.org/jw}", external, single + container + "image", "r.example.org/jw:0.1.0"},
 	{"image.tag", "image: {tag: v7}", external, single + container + "image", "ghcr.io/jobweaver/jobweaver:v7"},
 	{"image.digest", "image: {digest: 'sha256:" + sum + "'}", external, single + container + "image", "ghcr.io/jobweaver/jobweaver@sha256:" + sum},
 	{"image.pullPolicy", "image: {pullPolicy: Always}", external, single + container + "imagePullPolicy", "Always"},

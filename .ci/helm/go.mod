@@ -6,7 +6,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jobweaver/jobweaver v0.0.0
 	github.com/jobweaver/jobweaver/ci/manifests v0.0.0
-	github.com/jobweaver/jobweaver/shared/client v1.0.0
+	github.com/jobweaver/jobweaver/shared/client v0.1.0
 	github.com/spf13/cobra v1.10.2
 	helm.sh/helm/v4 v4.1.4
 	k8s.io/api v0.35.7

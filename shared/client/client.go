@@ -29,7 +29,7 @@ import (
 )
 
 // Version is the version of the API that this client was written for: info.version of its contract.
-const Version = "1.0.0"
+const Version = "0.1.0"
 
 // Client talks to one gateway.
 type Client struct {

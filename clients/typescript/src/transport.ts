@@ -2,7 +2,7 @@ import { ConnectionError, emptyPolicies, retryAfter } from "./errors.js";
 import type { Codec } from "./json.js";
 
 /** The version of the API that this client was made for, and of this package. */
-export const version = "1.0.0";
+export const version = "0.1.0";
 
 export interface TransportOptions {
   /** Ends a single request after this time; 120,000 by default. Streams have no timeout. */

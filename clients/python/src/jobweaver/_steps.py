@@ -31,7 +31,7 @@ from .errors import (
     retry_after,
 )
 
-VERSION = "1.0.0"
+VERSION = "0.1.0"
 """The version of the API that this client was made for, and of this package."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
