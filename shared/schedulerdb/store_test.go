@@ -364,7 +364,7 @@ func TestAReportAboutAnUnknownJobIsAnswered(t *testing.T) {
 	h := newFixture(t)
 	job := newJob()
 	events := h.report(job, 3)
-	if len(events) != 1 || events[0].Type() != jobevent.TypeStatus || events[0].ID() != jobevent.UnknownID(job.JobID, 3) {
+	if len(events) != 1 || events[0].Type() != jobevent.TypesStatus || events[0].ID() != jobevent.UnknownID(job.JobID, 3) {
 		t.Fatalf("the answer is %v", events)
 	}
 	status, err := jobevent.Decode[jobevent.Status](events[0])

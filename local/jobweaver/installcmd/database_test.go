@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // Not parallel: it sets the environment.
@@ -22,10 +23,17 @@ func TestServerAddressMayBeInAFile(t *testing.T) {
 		t.Errorf("no database is %q", url)
 	}
 	t.Setenv("DATABASE_URL_FILE", path)
-	if url, err := serverURL(); url != "postgres://there" || err != nil {
-		t.Errorf("the server is %q, %v", url, err)
+	address, err := serverURL()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if url, err := databaseURL("API_DATABASE_URL", migrations.API); url != "postgres://there/jobweaver_api" || err != nil {
-		t.Errorf("the api's database is %q, %v", url, err)
+	if to, err := pgpool.ReadAddress(address); err != nil || to.Host != "there" {
+		t.Errorf("the server is %+v, %v", to, err)
+	}
+	if address, err = databaseURL("API_DATABASE_URL", migrations.API); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := pgpool.ReadAddress(address); err != nil || to.Host != "there" || to.Database != "jobweaver_api" {
+		t.Errorf("the api's database is %+v, %v", to, err)
 	}
 }

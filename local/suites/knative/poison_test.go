@@ -21,7 +21,7 @@ import (
 // sink; an event on a topic is rejected by the worker.
 var poisons = []string{
 	jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypesCommand, jobevent.TypesAttemptLogs,
-	jobevent.TypesStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeControl, jobevent.TypeApplied,
+	jobevent.TypesStatus, jobevent.TypeHeartbeat, jobevent.TypeControl, jobevent.TypeApplied,
 }
 
 // poison sends the invalid events: each becomes a dead letter, and delays no other event. ids are the ids of the
