@@ -939,7 +939,9 @@ class TopicLag(BaseModel):
     )
     function: Annotated[str, Field(description="The name of the consumer group without `jobweaver-`.")]
     topic: str
-    records: Annotated[int, Field(description="Records that are not yet committed; for the compacted topic job-status, an upper bound.", ge=0)]
+    records: Annotated[
+        int, Field(description="Records that are not yet committed; for the compacted topic job-status, an upper bound.", ge=0)
+    ]
     members: Annotated[int, Field(description="How many processes consume the topic for the function.", ge=0)]
 
 
