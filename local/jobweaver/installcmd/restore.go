@@ -97,7 +97,8 @@ func requireNoFunctions(ctx context.Context, url string) (err error) {
 		var functions int
 		err := conn.QueryRow(ctx, `
 			select current_database(), count(*), pg_sleep(0.05) from pg_stat_activity
-			where datname = current_database() and application_name like 'jobweaver-%' and pid <> pg_backend_pid()`).Scan(&database, &functions, nil)
+			where datname = current_database() and application_name like 'jobweaver-%'
+				and pid <> pg_backend_pid()`).Scan(&database, &functions, nil)
 		if err != nil || functions == 0 {
 			return err
 		}
