@@ -14,8 +14,15 @@ GRANT SELECT ON controls, workers
 GRANT SELECT (job_id) ON order_gaps
     TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 
+-- Members of a cohort get rows of jobs.
+GRANT SELECT, UPDATE (waiting), DELETE ON cohorts
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON members
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT INSERT ON jobs TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+
 -- Stores jobs and their dependencies.
-GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
+GRANT INSERT ON jobs, cohorts, dependencies TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 
 -- Keeps commands until their jobs arrive.
@@ -27,7 +34,6 @@ GRANT DELETE ON jobs TO jobweaver_outcome;
 GRANT INSERT ON ended TO jobweaver_outcome;
 
 -- Moves completed jobs back, to apply commands to them.
-GRANT INSERT ON jobs TO jobweaver_command;
 GRANT UPDATE (job_id), DELETE ON ended TO jobweaver_command;
 
 -- Applies pauses and limits.
@@ -51,11 +57,11 @@ GRANT UPDATE (version, payload, spec, event, last_command, history, moves, outpu
 GRANT DELETE ON jobs, ended TO jobweaver_retention;
 
 -- The function that a CHECK calls at each write, the one that reads outputs for run orders, those that append to a
--- history, and the one that counts suspects.
+-- history, the one that finds cohorts, and the one that counts suspects.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
 GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog;
-GRANT EXECUTE ON FUNCTION last_moves, history_with TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome,
+GRANT EXECUTE ON FUNCTION last_moves, history_with, best_cohorts TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome,
     jobweaver_command, jobweaver_watchdog;
 GRANT EXECUTE ON FUNCTION suspects_free TO jobweaver_dispatch;

@@ -103,8 +103,18 @@ func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())
 // NewIDAt returns an id with the time at.
 func (s *Store) NewIDAt(at time.Time) uuid.UUID { return s.ids.next(at) }
 
-// NewJobID returns the id of a new job.
-func (s *Store) NewJobID(sampled bool) uuid.UUID { return jobevent.JobID(s.NewID(), sampled) }
+// NewJobIDs returns a function that returns the ids of new jobs that are accepted together: blocks of ids, each in order.
+func (s *Store) NewJobIDs() func() uuid.UUID {
+	var id uuid.UUID
+	place := jobevent.BlockSize
+	return func() uuid.UUID {
+		if place == jobevent.BlockSize {
+			id, place = s.NewID(), 0
+		}
+		place++
+		return jobevent.InBlock(id, place-1)
+	}
+}
 
 // Now returns the database's time, by which all ages are counted.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

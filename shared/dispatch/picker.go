@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxLooks bounds the jobs of a queue that one step looks at: those that go out, and those that have to wait in
+	// MaxLooks bounds the jobs of a queue that one step looks at: those that go out, and those that have to wait in
 	// another lane because a control was set after they came. It also bounds the fairness keys.
-	maxLooks = 1000
+	MaxLooks = 1000
 	// maxSources bounds how many sources one statement reads.
 	maxSources = 100
 )
@@ -66,7 +66,7 @@ type Picked struct {
 // NewPicker begins to choose up to most jobs of a queue for targets, of which there are as many or more.
 func NewPicker(l *Ledger, queue string, most int, targets []Target) *Picker {
 	most = min(most, len(targets))
-	p := &Picker{l: l, queue: queue, most: most, looks: max(most, maxLooks)}
+	p := &Picker{l: l, queue: queue, most: most, looks: max(most, MaxLooks)}
 	p.places = newPlaces(l, queue, l.sortTargets(queue, targets))
 	p.turns = newTurns(l.rounds[queue], l.controls)
 	floors := l.floorsOf(queue)

@@ -217,7 +217,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
 	jobs, delta := queue{}, NewDelta()
-	for i := range maxLooks + 10 {
+	for i := range MaxLooks + 10 {
 		c := &Candidate{JobID: uuid.UUID{13: 1, 14: byte(i / 256), 15: byte(i)}, JobType: "A", Rank: l.At.Add(time.Duration(i) * time.Second)}
 		jobs[c.JobID] = c
 		delta.NoteWaiting("default", "", "", c.Rank)
@@ -233,7 +233,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 			moved++
 		}
 	}
-	if moved != maxLooks {
+	if moved != MaxLooks {
 		t.Errorf("%d moved", moved)
 	}
 	l.cutShort = false

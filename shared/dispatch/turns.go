@@ -189,7 +189,7 @@ func (r *KeyReach) widen() bool {
 	if r.isWide {
 		return false
 	}
-	r.isWide, r.Keys, r.lanes = true, max(r.Keys, maxLooks), map[string]*laneReach{}
+	r.isWide, r.Keys, r.lanes = true, max(r.Keys, MaxLooks), map[string]*laneReach{}
 	return true
 }
 

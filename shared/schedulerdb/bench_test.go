@@ -60,6 +60,51 @@ func benchmarkJobs(b *testing.B, batch int) {
 	b.ReportMetric(settling.Seconds()*1e6/jobs, "settle-backend-µs/job")
 }
 
+// BenchmarkWaitingJob ingests jobs in requests of 500 while there is no room, and then settles and dispatches a hundred
+// at a time, with a row for each job that waits, and with cohorts. It reports the processor time of the backend and the
+// WAL of a job.
+func BenchmarkWaitingJob(b *testing.B) {
+	for _, members := range []int{1, 8, jobevent.BlockSize} {
+		b.Run("members="+strconv.Itoa(members), func(b *testing.B) { benchmarkWaiting(b, members) })
+	}
+}
+
+func benchmarkWaiting(b *testing.B, members int) {
+	const request, batch = 500, 100
+	url := pgtest.Database(b, migrations.Scheduler) + "&pool_max_conns=1" // so that one backend has all of the time
+	store, err := Open(b.Context(), url, Config{Lease: time.Hour, MaxLost: 3})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(store.Close)
+	store.cohort = members
+	h := bench{b, store}
+	h.exec("CHECKPOINT")
+	cpu, wal := h.spent()
+	for n := 0; n < b.N; n += request {
+		h.must(h.Ingest(b.Context(), newJobs(request)))
+	}
+	cpuAfter, walAfter := h.spent()
+	jobs := float64((b.N + request - 1) / request * request)
+	b.ReportMetric((cpuAfter-cpu).Seconds()*1e6/jobs, "ingest-µs/job")
+	b.ReportMetric(float64(walAfter-wal)/jobs, "ingest-WAL-B/job")
+	out := h.must(h.Heartbeat(b.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w1", Slots: batch, Partitions: map[string][]int32{"default": {0}},
+	}})).Runs
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
+	settled := 0
+	for cpu, wal = h.spent(); len(out) > 0; settled += batch {
+		outcomes := make([]Outcome, len(out))
+		for i, run := range out {
+			outcomes[i] = completed(jobevent.Created{JobID: run.JobID}, int(run.Attempt))
+		}
+		out = h.must(h.Settle(b.Context(), outcomes)).Runs
+	}
+	cpuAfter, walAfter = h.spent()
+	b.ReportMetric((cpuAfter-cpu).Seconds()*1e6/float64(settled), "rest-µs/job")
+	b.ReportMetric(float64(walAfter-wal)/float64(settled), "rest-WAL-B/job")
+}
+
 // BenchmarkDispatchingABacklog ingests a hundred jobs, settles a hundred and dispatches the next, while the given
 // number waits, of that number of fairness keys. The server has no statistics about them. With -v it prints the plan
 // that finds them.

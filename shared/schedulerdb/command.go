@@ -44,6 +44,9 @@ const applyTries = 5
 func (s *Store) applyCommands(
 	ctx context.Context, commands []jobevent.Command,
 ) (effects emit.Effects, early []jobevent.Command, err error) {
+	if err := s.leaveCohorts(ctx, commanded(commands)); err != nil {
+		return effects, nil, err
+	}
 	var r result
 	for range applyTries {
 		err = s.step(ctx, &r, nil, func(t step) (err error) {
@@ -59,6 +62,17 @@ func (s *Store) applyCommands(
 		}
 	}
 	return r.Effects, early, err
+}
+
+// commanded returns the jobs that the commands change.
+func commanded(commands []jobevent.Command) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, c := range commands {
+		if c.Command != jobevent.CommandReport {
+			ids = append(ids, c.JobID)
+		}
+	}
+	return ids
 }
 
 func (s *Store) command(
@@ -123,7 +137,23 @@ func newerThan(
 	if err != nil {
 		return nil, nil, fmt.Errorf("answer report: %w", err)
 	}
+	waiting, err := members(ctx, q, p.JobIDs)
+	if err != nil {
+		return nil, nil, err
+	}
+	waits := map[uuid.UUID]bool{}
+	for _, row := range waiting {
+		waits[row.JobID] = true
+	}
+	for _, job := range known {
+		if waits[job.JobID] && job.Version == 0 {
+			newer = append(newer, job.JobID)
+		}
+	}
 	for _, row := range rows {
+		if row.IsUnknown && waits[row.JobID] {
+			continue
+		}
 		if row.IsUnknown {
 			unknown = append(unknown, emit.Snapshot{
 				JobID: row.JobID, Version: row.Version, Status: jobevent.StatusUnknown, UpdatedAt: time.Now(),

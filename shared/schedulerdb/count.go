@@ -71,6 +71,9 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 	}
 	for _, row := range waiting {
 		counted.NoteFloor(row.Queue, "", row.Rank)
+		if row.FairnessKey != nil { // a cohort
+			counted.NoteKey(row.Queue, *row.FairnessKey)
+		}
 	}
 	keys, err := q.KeysPending(ctx)
 	if err != nil {

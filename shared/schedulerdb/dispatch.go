@@ -111,6 +111,10 @@ func (s *Store) sendPicked(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
 	r *result,
 ) ([]dispatch.Target, error) {
+	unseen, err := leaveBest(ctx, q, queue, max(min(most, len(targets)), dispatch.MaxLooks))
+	if err != nil {
+		return nil, err
+	}
 	p := dispatch.NewPicker(l, queue, most, targets)
 	for again := true; again; {
 		for keys, sources := p.Next(); keys != nil || len(sources) > 0; keys, sources = p.Next() {
@@ -125,6 +129,9 @@ func (s *Store) sendPicked(
 		again = p.Sent(sent)
 	}
 	p.Finish()
+	if unseen != nil {
+		l.NoteUnseen(queue, unseen.FairnessKey, unseen.Rank, len(p.Left()) > len(targets)-min(most, len(targets)))
+	}
 	return p.Left(), nil
 }
 

@@ -38,6 +38,8 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Ef
 		err := s.step(ctx, &r, func(b *pgx.Batch) {
 			queueLock(b, &found.ledger)
 			pgpool.QueueMany(b, &found.known, pgx.RowTo[uuid.UUID], gen.JobsKnown, ids)
+			named := membersNamed(ids)
+			pgpool.QueueOne(b, &found.near, pgx.RowTo[bool], gen.CohortsNear, named.FromIDs, named.ToIDs)
 			pgpool.QueueMany(b, &found.early, pgx.RowToStructByPos[gen.EarlyCommandsRow], gen.EarlyCommands, ids)
 			pgpool.QueueMany(b, &found.workers, pgx.RowToStructByPos[gen.WorkersLiveRow], gen.WorkersLive, silentAfter)
 		}, func(t step) (err error) {
@@ -71,6 +73,7 @@ func partOf(created []jobevent.Created) int {
 type arrivalFacts struct {
 	ledger  gen.DispatchLockRow
 	known   []uuid.UUID // those of the new jobs that were stored before
+	near    bool        // whether some may be members of cohorts
 	early   []gen.EarlyCommandsRow
 	workers []gen.WorkersLiveRow
 }
@@ -86,6 +89,15 @@ func (s *Store) ingest(
 	if err != nil {
 		return r, err
 	}
+	if found.near {
+		waiting, err := members(ctx, t.Queries, createdIDs(created))
+		if err != nil {
+			return r, err
+		}
+		for _, row := range waiting {
+			found.known = append(found.known, row.JobID)
+		}
+	}
 	created = without(found.known, created)
 	b, err := findBlocks(ctx, t.Queries, created)
 	if err != nil {
@@ -96,8 +108,13 @@ func (s *Store) ingest(
 		atOnce = nil
 	}
 	arrivals, delta := dispatch.Place(created, b, l, atOnce)
+	l.Enter(delta)
+	var together [][]dispatch.Arrival
+	if len(found.early) == 0 {
+		together, arrivals = s.cohorts(arrivals, b, l)
+	}
 	in := s.insertion(arrivals, b, l.At)
-	if err := in.insert(ctx, t.last); err != nil {
+	if err := in.insert(ctx, t.last, together); err != nil {
 		return r, err
 	}
 	if b != nil || len(found.early)+len(in.scheduled.JobIDs)+len(in.waiting.JobIDs) > 0 { // later statements read the rows
@@ -105,7 +122,6 @@ func (s *Store) ingest(
 			return r, err
 		}
 	}
-	l.Enter(delta)
 	r.Runs, r.sentOut = in.orders, in.sentOut
 	if r.Jobs, err = snapshots(ctx, t.Queries, slices.Concat(in.scheduled.JobIDs, in.waiting.JobIDs)); err != nil {
 		return r, err
@@ -203,7 +219,12 @@ func (in *insertion) send(job *dispatch.Arrival, spec json.RawMessage, n int) {
 }
 
 // insert writes the jobs, with one statement for each state in which some begin.
-func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
+func (in *insertion) insert(ctx context.Context, q *gen.Queries, cohorts [][]dispatch.Arrival) error {
+	for _, cohort := range cohorts {
+		if err := insertCohort(ctx, q, cohort, in.pending.History); err != nil {
+			return err
+		}
+	}
 	for _, p := range []*gen.JobsInsertParams{&in.queued, &in.pending, &in.scheduled, &in.waiting} {
 		if len(p.JobIDs) == 0 {
 			continue
@@ -271,9 +292,9 @@ func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason
 		if err != nil {
 			return err
 		}
-		known, err := t.JobsKnown(ctx, []uuid.UUID{jobID})
+		known, err := snapshots(ctx, t.Queries, []uuid.UUID{jobID})
 		if err != nil {
-			return fmt.Errorf("look for known jobs: %w", err)
+			return err
 		}
 		if len(known) == 0 {
 			if err := insertFailed(ctx, t.Queries, jobID, job.TraceID, l.At, reason); err != nil {

@@ -57,7 +57,15 @@ func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]emit.Sna
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	return snapshotsOf(rows), nil
+	jobs := snapshotsOf(rows)
+	if len(jobs) == len(ids) {
+		return jobs, nil
+	}
+	waiting, err := members(ctx, q, ids)
+	for _, row := range waiting {
+		jobs = append(jobs, memberSnapshot(row))
+	}
+	return jobs, err
 }
 
 // mustJSON encodes our own structs, which cannot fail.

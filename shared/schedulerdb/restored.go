@@ -25,6 +25,11 @@ type RestoredJob gen.RestoredJobsRow
 
 // Jobs returns up to limit jobs behind the id after, in the order of their ids.
 func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) (jobs []RestoredJob, err error) {
+	if after == uuid.Nil {
+		if err := r.s.leaveAll(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		rows, err := q.RestoredJobs(ctx, gen.RestoredJobsParams{AfterID: after, MaxJobs: int32Of(limit)})
 		jobs = make([]RestoredJob, len(rows))

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -44,6 +45,7 @@ const (
 type Store struct {
 	pool     *pgxpool.Pool
 	cfg      Config
+	cohort   int                               // the most members of a cohort
 	controls atomic.Pointer[dispatch.Controls] // the last ones that were read
 	walks    struct {
 		sync.Mutex
@@ -65,7 +67,7 @@ func (c Config) check() error {
 }
 
 // NewestOfSchema is what the newest migration brings that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "suspects_free()"
+const NewestOfSchema = "best_cohorts()"
 
 // Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
@@ -81,7 +83,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_scheduler: %w", err)
 	}
-	return &Store{pool: pool, cfg: cfg}, nil
+	return &Store{pool: pool, cfg: cfg, cohort: jobevent.BlockSize}, nil
 }
 
 // Close ends all connections.

@@ -51,10 +51,16 @@ func newJob() jobevent.Created {
 	}
 }
 
+// newJobs returns jobs as one request brings them: those that wait together share rows.
 func newJobs(n int) []jobevent.Created {
 	jobs := make([]jobevent.Created, n)
 	for i := range jobs {
 		jobs[i] = newJob()
+		if place := i % jobevent.BlockSize; place == 0 {
+			jobs[i].JobID = jobevent.InBlock(jobs[i].JobID, 0)
+		} else {
+			jobs[i].JobID, jobs[i].CreatedAt = jobevent.InBlock(jobs[i-1].JobID, place), jobs[i-1].CreatedAt
+		}
 	}
 	return jobs
 }

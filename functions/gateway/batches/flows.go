@@ -70,7 +70,7 @@ func (a *API) createFlow(
 ) (made batchstore.Created, err error) {
 	ids := make(map[string]uuid.UUID, len(named))
 	for _, job := range named {
-		ids[job.Name] = a.Submit.NewJobID(by)
+		ids[job.Name] = by.NewJobID()
 	}
 	by.Join(asked.ID, asked.Request.OwnerID)
 	asked.Jobs = make([]jobstore.NewJob, len(named))
@@ -228,7 +228,7 @@ func (a *API) runFlowAgain(c *gin.Context, id uuid.UUID, asked apibody.FlowRetry
 	defer cancel()
 	jobs, accepted, err := a.Store.RunFlowAgain(
 		edge.WithShare(ctx, c), audit.Entry(c), edge.OwnerOf(c), id, batchstore.Rerun{
-			FlowRetry: asked, NewID: func() uuid.UUID { return a.Submit.NewJobID(by) },
+			FlowRetry: asked, NewID: func() uuid.UUID { return by.NewJobID() },
 			Make: func(id, old uuid.UUID, req jobspec.Request) (jobstore.NewJob, error) {
 				return a.Submit.InNextRun(id, old, req, by)
 			},

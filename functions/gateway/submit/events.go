@@ -118,7 +118,7 @@ func (a *API) jobOf(ctx context.Context, e event.Event, params url.Values, by Re
 	}
 	id := req.JobID
 	if id == uuid.Nil {
-		id = a.NewJobID(by)
+		id = by.NewJobID()
 	}
 	job, err := a.newJob(id, req, by)
 	job.EventSource, job.EventID, job.Late, job.TraceParent = e.Source(), e.ID(), late, asked

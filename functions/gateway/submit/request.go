@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -47,6 +48,7 @@ type Requester struct {
 	Owner apidb.Owner
 	trace uuid.UUID
 	check jobtypes.Check
+	newID func() uuid.UUID
 
 	sampled bool   // whether the trace is sampled
 	key     string // from the header Idempotency-Key; empty: none
@@ -72,6 +74,7 @@ func (by Requester) Check(req *jobspec.Request) error {
 func (a *API) Requester(c *gin.Context) Requester {
 	return Requester{
 		Owner: edge.OwnerOf(c), trace: edge.TraceID(c), check: a.Payloads.Check(c.Request.Context()),
+		newID:   a.DB.NewJobIDs(),
 		sampled: telemetry.Keeps(c.Request.Context(), c.GetHeader("Traceparent")),
 	}
 }
@@ -86,7 +89,7 @@ func (a *API) Decode(body []byte, by Requester) (jobstore.NewJob, error) {
 }
 
 // NewJobID returns an id for a job of a request.
-func (a *API) NewJobID(by Requester) uuid.UUID { return a.DB.NewJobID(by.sampled) }
+func (by Requester) NewJobID() uuid.UUID { return jobevent.JobID(by.newID(), by.sampled) }
 
 // DecodeNamed makes a job of a flow, with the id that its name has among names.
 func (a *API) DecodeNamed(
@@ -116,7 +119,7 @@ func (a *API) InNextRun(id, old uuid.UUID, req jobspec.Request, by Requester) (j
 func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	id := req.JobID
 	if id == uuid.Nil {
-		id = a.NewJobID(by)
+		id = by.NewJobID()
 	}
 	return a.makeAs(id, req, by)
 }

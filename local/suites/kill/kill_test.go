@@ -99,7 +99,8 @@ func (h *fixture) checkDatabases(e *evidence) {
 			select job_id::text from callbacks join jobs using (job_id)
 			where not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)`},
 		{h.urls.Scheduler, "has not ended, for the scheduler", `
-			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
+			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+			union all select job_id::text from members`},
 		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from execution_attempts where outcome is null"},
 	} {
 		ids, err := texts(h.t.Context(), c.url, c.sql)

@@ -36,8 +36,18 @@ with recursive waiting as (
         order by j.queue, j.rank
         limit 1
     ) later
+), together as (
+    (select c.queue, c.rank, c.fairness_key from cohorts c order by c.queue, c.rank limit 1)
+    union all
+    select later.queue, later.rank, later.fairness_key
+    from together
+    cross join lateral (
+        select c.queue, c.rank, c.fairness_key from cohorts c where c.queue > together.queue order by c.queue, c.rank limit 1
+    ) later
 )
-select queue::text as queue, rank::timestamptz as rank from waiting;
+select queue::text as queue, rank::timestamptz as rank, null::text as fairness_key from waiting
+union all
+select queue, rank, fairness_key from together;
 
 -- name: InFlight :many
 -- The attempts that are out, by the worker whose heartbeat lists them, and by the partition to which they were sent.
@@ -51,34 +61,67 @@ group by 1, 2, 3;
 -- name: JobsDispatch :many
 -- Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
 -- The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
--- of the statement: a job may have arrived while the transaction waited for the lock.
-with best as (
+-- of the statement: a job may have arrived while the transaction waited for the lock. A member of a cohort gets a row of
+-- jobs.
+with alone as (
     select j.job_id, j.rank from jobs j
     where j.queue = @queue_name::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
       and j.rank >= @floor::timestamptz
     order by j.rank, j.job_id
     limit cardinality(@partitions::smallint[])
     for update skip locked
-), placed as (
-    select best.job_id, row_number() over (order by best.rank, best.job_id) as place from best
+), best as (
+    select *, row_number() over (order by rank, job_id) as place
+    from (
+        select m.job_id, m.rank, m.first_id, m.waiting, m.mask, m.trace_id, m.job_type, m.payload, m.spec, m.history,
+               m.created_at, m.owner_id, m.fairness_key
+        from members m
+        where m.first_id = any (array(select best_cohorts(@queue_name, @floor, cardinality(@partitions))))
+        union all
+        select alone.job_id, alone.rank, null, null, null, null, null, null, null, null, null, null, null from alone
+    ) all_best
+    order by rank, job_id
+    limit cardinality(@partitions)
+), taken as (
+    select first_id, waiting, bit_or(mask) as masks from best where first_id is not null group by first_id, waiting
+), emptied as (
+    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
+), kept as (
+    update cohorts set waiting = taken.waiting & ~taken.masks
+    from taken
+    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
+), joined as (
+    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, @queue_name, payload, spec, 'QUEUED', 2, 1, rank,
+           statement_timestamp() + @lease::interval, (@partitions::smallint[])[place],
+           history || ',{"at":' || (select to_json(statement_timestamp())::text)
+               || ',"from":"PENDING","to":"QUEUED","by":"' || @by_function::text || '","attempt":1}',
+           2, created_at, statement_timestamp(), owner_id, fairness_key
+    from best
+    where first_id is not null
+    returning jobs.job_id, jobs.rank, jobs.partition
+), sent as (
+    update jobs
+    set status           = 'QUEUED',
+        version          = jobs.version + 1,
+        attempt          = jobs.attempt + 1,
+        lease_expires_at = statement_timestamp() + @lease::interval,
+        asked            = null,
+        partition        = (@partitions::smallint[])[best.place],
+        worker_id        = null,
+        updated_at       = statement_timestamp(),
+        moves            = least(jobs.moves + 1, 100),
+        history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
+                               || ',"from":"PENDING","to":"QUEUED","by":"' || @by_function
+                               || '","attempt":' || jobs.attempt + 1 || '}', 1)
+    from best
+    where jobs.job_id = any (array[best.job_id])
+      and best.first_id is null
+      and jobs.status = 'PENDING'
+    returning jobs.job_id, jobs.rank, jobs.partition
 )
-update jobs
-set status           = 'QUEUED',
-    version          = jobs.version + 1,
-    attempt          = jobs.attempt + 1,
-    lease_expires_at = statement_timestamp() + @lease::interval,
-    asked            = null,
-    partition        = (@partitions::smallint[])[placed.place],
-    worker_id        = null,
-    updated_at       = statement_timestamp(),
-    moves            = least(jobs.moves + 1, 100),
-    history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
-                           || ',"from":"PENDING","to":"QUEUED","by":"' || @by_function::text
-                           || '","attempt":' || jobs.attempt + 1 || '}', 1)
-from placed
-where jobs.job_id = any (array[placed.job_id])
-  and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.rank, jobs.partition;
+select job_id, rank, partition from sent union all select job_id, rank, partition from joined;
 
 -- name: JobsDue :many
 -- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,

@@ -153,41 +153,73 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 }
 
 const JobsDispatch = `-- name: JobsDispatch :many
-with best as (
+with alone as (
     select j.job_id, j.rank from jobs j
-    where j.queue = $4::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
-      and j.rank >= $5::timestamptz
+    where j.queue = $1::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
+      and j.rank >= $2::timestamptz
     order by j.rank, j.job_id
-    limit cardinality($2::smallint[])
+    limit cardinality($3::smallint[])
     for update skip locked
-), placed as (
-    select best.job_id, row_number() over (order by best.rank, best.job_id) as place from best
+), best as (
+    select job_id, rank, first_id, waiting, mask, trace_id, job_type, payload, spec, history, created_at, owner_id, fairness_key, row_number() over (order by rank, job_id) as place
+    from (
+        select m.job_id, m.rank, m.first_id, m.waiting, m.mask, m.trace_id, m.job_type, m.payload, m.spec, m.history,
+               m.created_at, m.owner_id, m.fairness_key
+        from members m
+        where m.first_id = any (array(select best_cohorts($1, $2, cardinality($3))))
+        union all
+        select alone.job_id, alone.rank, null, null, null, null, null, null, null, null, null, null, null from alone
+    ) all_best
+    order by rank, job_id
+    limit cardinality($3)
+), taken as (
+    select first_id, waiting, bit_or(mask) as masks from best where first_id is not null group by first_id, waiting
+), emptied as (
+    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
+), kept as (
+    update cohorts set waiting = taken.waiting & ~taken.masks
+    from taken
+    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
+), joined as (
+    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, $1, payload, spec, 'QUEUED', 2, 1, rank,
+           statement_timestamp() + $4::interval, ($3::smallint[])[place],
+           history || ',{"at":' || (select to_json(statement_timestamp())::text)
+               || ',"from":"PENDING","to":"QUEUED","by":"' || $5::text || '","attempt":1}',
+           2, created_at, statement_timestamp(), owner_id, fairness_key
+    from best
+    where first_id is not null
+    returning jobs.job_id, jobs.rank, jobs.partition
+), sent as (
+    update jobs
+    set status           = 'QUEUED',
+        version          = jobs.version + 1,
+        attempt          = jobs.attempt + 1,
+        lease_expires_at = statement_timestamp() + $4::interval,
+        asked            = null,
+        partition        = ($3::smallint[])[best.place],
+        worker_id        = null,
+        updated_at       = statement_timestamp(),
+        moves            = least(jobs.moves + 1, 100),
+        history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
+                               || ',"from":"PENDING","to":"QUEUED","by":"' || $5
+                               || '","attempt":' || jobs.attempt + 1 || '}', 1)
+    from best
+    where jobs.job_id = any (array[best.job_id])
+      and best.first_id is null
+      and jobs.status = 'PENDING'
+    returning jobs.job_id, jobs.rank, jobs.partition
 )
-update jobs
-set status           = 'QUEUED',
-    version          = jobs.version + 1,
-    attempt          = jobs.attempt + 1,
-    lease_expires_at = statement_timestamp() + $1::interval,
-    asked            = null,
-    partition        = ($2::smallint[])[placed.place],
-    worker_id        = null,
-    updated_at       = statement_timestamp(),
-    moves            = least(jobs.moves + 1, 100),
-    history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
-                           || ',"from":"PENDING","to":"QUEUED","by":"' || $3::text
-                           || '","attempt":' || jobs.attempt + 1 || '}', 1)
-from placed
-where jobs.job_id = any (array[placed.job_id])
-  and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.rank, jobs.partition
+select job_id, rank, partition from sent union all select job_id, rank, partition from joined
 `
 
 type JobsDispatchParams struct {
-	Lease      time.Duration
-	Partitions []int16
-	ByFunction string
 	QueueName  string
 	Floor      time.Time
+	Partitions []int16
+	Lease      time.Duration
+	ByFunction string
 }
 
 type JobsDispatchRow struct {
@@ -198,14 +230,15 @@ type JobsDispatchRow struct {
 
 // Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
 // The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
-// of the statement: a job may have arrived while the transaction waited for the lock.
+// of the statement: a job may have arrived while the transaction waited for the lock. A member of a cohort gets a row of
+// jobs.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
 	rows, err := q.db.Query(ctx, JobsDispatch,
-		arg.Lease,
-		arg.Partitions,
-		arg.ByFunction,
 		arg.QueueName,
 		arg.Floor,
+		arg.Partitions,
+		arg.Lease,
+		arg.ByFunction,
 	)
 	if err != nil {
 		return nil, err
@@ -420,13 +453,24 @@ with recursive waiting as (
         order by j.queue, j.rank
         limit 1
     ) later
+), together as (
+    (select c.queue, c.rank, c.fairness_key from cohorts c order by c.queue, c.rank limit 1)
+    union all
+    select later.queue, later.rank, later.fairness_key
+    from together
+    cross join lateral (
+        select c.queue, c.rank, c.fairness_key from cohorts c where c.queue > together.queue order by c.queue, c.rank limit 1
+    ) later
 )
-select queue::text as queue, rank::timestamptz as rank from waiting
+select queue::text as queue, rank::timestamptz as rank, null::text as fairness_key from waiting
+union all
+select queue, rank, fairness_key from together
 `
 
 type QueuesPendingRow struct {
-	Queue string
-	Rank  time.Time
+	Queue       string
+	Rank        time.Time
+	FairnessKey *string
 }
 
 // The queues in which a job waits, each with its best rank. A loose index scan takes one step for each queue.
@@ -439,7 +483,7 @@ func (q *Queries) QueuesPending(ctx context.Context) ([]QueuesPendingRow, error)
 	var items []QueuesPendingRow
 	for rows.Next() {
 		var i QueuesPendingRow
-		if err := rows.Scan(&i.Queue, &i.Rank); err != nil {
+		if err := rows.Scan(&i.Queue, &i.Rank, &i.FairnessKey); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -1,0 +1,485 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// cohorts returns how many cohorts there are, and how many jobs wait in them.
+func (h fixture) cohorts() (cohorts, members int) {
+	h.Helper()
+	if err := h.pool.QueryRow(h.Context(), "SELECT (SELECT count(*) FROM cohorts), (SELECT count(*) FROM members)").
+		Scan(&cohorts, &members); err != nil {
+		h.Fatal(err)
+	}
+	return cohorts, members
+}
+
+func (h fixture) wantMembers(want int) {
+	h.Helper()
+	if _, members := h.cohorts(); members != want {
+		h.Fatalf("%d jobs wait in cohorts, want %d", members, want)
+	}
+}
+
+func runsOf(effects emit.Effects) []uuid.UUID {
+	ids := make([]uuid.UUID, len(effects.Runs))
+	for i, run := range effects.Runs {
+		ids[i] = run.JobID
+	}
+	return ids
+}
+
+// hold keeps all jobs waiting, and resume lets them out to a worker with that many slots.
+func (h fixture) hold() { h.control(pause(jobevent.ControlQueue, "default", 1)) }
+
+func (h fixture) resume(slots int) emit.Effects {
+	h.staff(slots)
+	return h.control(nothing(jobevent.ControlQueue, "default", 2))
+}
+
+func TestJobsOfARequestShareRowsWhileTheyWait(t *testing.T) {
+	h := newFixture(t)
+	jobs := newJobs(150)
+	jobs[7].Payload = json.RawMessage(`{"seventh": true}`)
+	h.hold()
+	h.ingest(jobs...)
+	if cohorts, members := h.cohorts(); cohorts != 3 || members != 150 {
+		t.Fatalf("%d cohorts of %d jobs", cohorts, members)
+	}
+	var got []uuid.UUID
+	for effects := h.resume(20); len(effects.Runs) > 0; {
+		var outcomes []Outcome
+		for _, run := range effects.Runs {
+			job := jobs[len(got)]
+			if run.JobID != job.JobID || run.TraceID != job.TraceID || string(run.Payload) != string(job.Payload) ||
+				run.Attempt != 1 || *run.Partition != 0 || !run.Rank.Equal(job.CreatedAt.Truncate(time.Microsecond)) {
+				t.Fatalf("run order %d: %+v of %+v", len(got), run, job)
+			}
+			got, outcomes = append(got, run.JobID), append(outcomes, completed(job, 1))
+		}
+		effects = h.settle(outcomes...)
+	}
+	if len(got) != 150 {
+		t.Errorf("%d started", len(got))
+	}
+	h.wantMembers(0)
+	history := h.wantStatus(jobs[149], jobstate.Completed).History
+	if len(history) != 3 || history[0].To != "PENDING" || history[1].To != "QUEUED" || history[2].From != "QUEUED" {
+		t.Errorf("%+v", history)
+	}
+}
+
+func TestJobsThatDifferInMoreGetRowsOfTheirOwn(t *testing.T) {
+	h := newFixture(t)
+	h.hold()
+	later, key := time.Now().Add(time.Hour), "k"
+	for name, differ := range map[string]func(*jobevent.Created){
+		"an expiry":    func(c *jobevent.Created) { c.ExpiresAt = &later },
+		"a start":      func(c *jobevent.Created) { c.RunAt = &later },
+		"a key":        func(c *jobevent.Created) { c.OrderingKey, c.OrderNumber = key, 1 },
+		"a dependency": func(c *jobevent.Created) { c.After = []uuid.UUID{uuid.New()} },
+		"a flow":       func(c *jobevent.Created) { c.FlowID = uuid.New() },
+		"an event":     func(c *jobevent.Created) { c.Event = json.RawMessage(`{"source":"/a","id":"1"}`) },
+		"a build":      func(c *jobevent.Created) { c.KeepBuild = true },
+	} {
+		jobs := newJobs(9)
+		for i := range jobs {
+			differ(&jobs[i])
+		}
+		if h.ingest(jobs...); name == "" {
+			t.Fatal()
+		}
+		if _, members := h.cohorts(); members != 0 {
+			t.Errorf("jobs with %s share a row", name)
+			h.exec("DELETE FROM cohorts")
+		}
+	}
+	jobs := newJobs(12)
+	for i := range jobs {
+		jobs[i].Priority = i % 3 // three ranks
+	}
+	h.ingest(jobs...)
+	if cohorts, members := h.cohorts(); cohorts != 3 || members != 12 {
+		t.Errorf("%d cohorts of %d jobs of three priorities", cohorts, members)
+	}
+	large := newJobs(8)
+	for i := range large {
+		large[i].Payload = json.RawMessage(`"` + strings.Repeat("x", mostPayload/5) + `"`)
+	}
+	h.ingest(large...)
+	if cohorts, members := h.cohorts(); cohorts != 5 || members != 20 {
+		t.Errorf("with large payloads %d cohorts of %d jobs", cohorts, members)
+	}
+}
+
+func TestARepeatedRequestMeetsItsCohort(t *testing.T) {
+	h := newFixture(t)
+	jobs := newJobs(70)
+	h.hold()
+	h.ingest(jobs...)
+	h.resume(10)
+	effects := h.ingest(jobs...)
+	if len(effects.Runs) > 0 || len(effects.Jobs) != 70 {
+		t.Errorf("%d runs, %d statuses", len(effects.Runs), len(effects.Jobs))
+	}
+	pending := 0
+	for _, job := range effects.Jobs {
+		if job.Status == string(jobstate.Pending) && job.Version == 1 {
+			pending++
+		}
+	}
+	if pending != 60 {
+		t.Errorf("%d are PENDING", pending)
+	}
+	h.wantMembers(60)
+	if effects, err := h.IngestUnusable(t.Context(), jobs[69], "garbage"); err != nil || effects.Jobs[0].Status != "PENDING" {
+		t.Errorf("%+v, %v", effects.Jobs, err)
+	}
+	h.wantMembers(60)
+}
+
+func TestACommandGivesAMemberARowOfItsOwn(t *testing.T) {
+	h := newFixture(t)
+	jobs := newJobs(10)
+	h.hold()
+	h.ingest(jobs...)
+	if got := h.wantStatus(jobs[3], jobstate.Pending); got.Version != 1 || len(got.History) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if events := h.report(jobs[3], 1); len(events) != 0 {
+		t.Errorf("%d events about a known version", len(events))
+	}
+	h.wantMembers(10)
+	h.order(jobs[3], 1, jobevent.CommandCancel)
+	h.wantStatus(jobs[3], jobstate.Cancelled)
+	h.wantMembers(9)
+	h.order(jobs[0], 1, jobevent.CommandCancel)
+	h.wantMembers(8)
+	if got, want := runsOf(h.resume(2)), []uuid.UUID{jobs[1].JobID, jobs[2].JobID}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A waiting job goes out in the order of its rank, whether it shares a row or not.
+func TestRanksOrderCohortsAndOtherJobs(t *testing.T) {
+	h := newFixture(t)
+	var want []uuid.UUID
+	base := time.Now().Add(-time.Minute)
+	h.hold()
+	for i := range 6 {
+		jobs := newJobs(1 + 9*(i%2))
+		for j := range jobs {
+			jobs[j].CreatedAt = base.Add(time.Duration(i) * time.Second)
+			want = append(want, jobs[j].JobID)
+		}
+		h.ingest(jobs...)
+	}
+	h.wantMembers(30)
+	got := runsOf(h.resume(7))
+	for len(got) < len(want) {
+		sent := len(got)
+		for _, run := range runsOf(h.settle(completed(jobevent.Created{JobID: got[sent-1]}, 1))) {
+			got = append(got, run)
+		}
+		if len(got) == sent {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d of %d went out, or in another order", len(got), len(want))
+	}
+}
+
+// The jobs of an owner who comes later share the queue with those of cohorts, and a control finds them.
+func TestCohortsTakePartInSharesAndLanes(t *testing.T) {
+	h := newFixture(t)
+	first, second := newJobs(3000), newJobs(20)
+	for i := range first {
+		first[i].JobType = "A"
+	}
+	for i := range second {
+		second[i].OwnerID, second[i].JobType = "acme", "B"
+	}
+	h.hold()
+	h.ingest(first...)
+	h.ingest(second...)
+	h.wantMembers(3000)
+	runs := h.resume(20).Runs
+	owners := map[string]int{}
+	for _, run := range runs {
+		owners[run.OwnerID]++
+	}
+	if owners[""] != 10 || owners["acme"] != 10 {
+		t.Errorf("%v", owners)
+	}
+	h.control(jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 3, Paused: true})
+	var outcomes []Outcome
+	for _, run := range runs {
+		outcomes = append(outcomes, completed(jobevent.Created{JobID: run.JobID}, 1))
+	}
+	runs = h.settle(outcomes...).Runs
+	for range 10 { // the clock goes on as long as a step may have missed a job
+		effects, _, err := h.Due(t.Context(), time.Minute)
+		runs = append(runs, h.must(effects, err).Runs...)
+	}
+	for _, run := range runs {
+		if run.OwnerID != "acme" {
+			t.Fatal("a job of a paused type started")
+		}
+	}
+	if len(runs) != 10 {
+		t.Errorf("%d of the other owner started", len(runs))
+	}
+	h.wantMembers(0)
+	h.control(jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 4})
+	if n := h.count("jobs WHERE status = 'PENDING' and job_type = 'A'"); n != 3000-10-10 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+func TestARestoredDatabaseHasNoCohorts(t *testing.T) {
+	h := newFixture(t)
+	jobs := newJobs(300)
+	h.hold()
+	h.ingest(jobs...)
+	restored, err := h.Restored().Jobs(t.Context(), uuid.Nil, 1000)
+	if err != nil || len(restored) != 300 {
+		t.Fatal(len(restored), err)
+	}
+	h.wantMembers(0)
+	h.askAgain(0)
+	if n := len(h.resume(300).Runs); n != 300 {
+		t.Errorf("%d went out", n)
+	}
+}
+
+// A store with cohorts and one with a row for each job give the same answers to the same program.
+func TestCohortsChangeNothingThatAnyoneSees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
+	h := newFixture(t)
+	apart, err := Open(t.Context(), pgtest.Database(t, migrations.Scheduler), h.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(apart.Close)
+	apart.cohort = 1
+	together, separate := h, fixture{t, apart}
+	shared := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		for _, f := range []fixture{together, separate} {
+			f.exec(`DELETE FROM jobs; DELETE FROM ended; DELETE FROM cohorts; DELETE FROM dependencies; DELETE FROM order_gaps;
+				DELETE FROM controls; DELETE FROM workers; DELETE FROM early_commands`)
+			f.exec(`UPDATE dispatch_state SET n = n + 1000, in_flight = '{}', floors = '{}', due_floor = null,
+				more = json_build_object('controls', n + 1000)`)
+		}
+		for _, f := range []fixture{together, separate} {
+			f.staff(1) // without any worker, chance decides to which partitions jobs go, and how many
+		}
+		p := &pair{T: rt, stores: [2]fixture{together, separate}, out: map[uuid.UUID]int{}}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":          func(*rapid.T) { p.compare() },
+			"ingest":    p.ingest,
+			"heartbeat": p.heartbeat,
+			"settle":    p.settle,
+			"command":   p.command,
+			"control":   p.control,
+			"again":     p.again,
+		})
+		_, members := together.cohorts()
+		shared += members
+	})
+	if shared == 0 {
+		t.Error("no job ever shared a row")
+	}
+}
+
+// pair runs the same program on two stores.
+type pair struct {
+	*rapid.T
+	stores   [2]fixture
+	jobs     []jobevent.Created
+	requests [][]jobevent.Created
+	out      map[uuid.UUID]int // attempts
+	numbers  int
+}
+
+func (p *pair) both(what string, do func(fixture) (emit.Effects, error)) {
+	var texts [2]string
+	for i, store := range p.stores {
+		effects, err := do(store)
+		if err != nil {
+			p.Fatalf("%s: %v", what, err)
+		}
+		texts[i] = textOf(effects)
+		if i == 0 {
+			for _, run := range effects.Runs {
+				p.out[run.JobID] = int(run.Attempt)
+			}
+		}
+	}
+	if texts[0] != texts[1] {
+		p.Fatalf("%s: with cohorts\n%s\nwith a row for each job\n%s", what, texts[0], texts[1])
+	}
+}
+
+// instants are those in a history: the two stores do the same a moment apart.
+var instants = regexp.MustCompile(`"(at|startedAt|finishedAt)": ?"[^"]*",?`)
+
+func textOf(effects emit.Effects) string {
+	var lines []string
+	for _, run := range effects.Runs {
+		lines = append(lines, fmt.Sprint("run ", run.JobID, run.TraceID, run.Queue, run.JobType, run.Attempt, string(run.Payload),
+			string(run.Spec), run.OwnerID, run.FairnessKey, run.Prompt))
+	}
+	var jobs []string
+	for _, job := range effects.Jobs {
+		jobs = append(jobs, fmt.Sprint("job ", job.JobID, job.TraceID, job.Status, job.Version, job.Attempt, job.RetryCount,
+			string(job.LastCommand), instants.ReplaceAllString(job.History, "")))
+	}
+	slices.Sort(jobs)
+	return strings.Join(append(lines, slices.Compact(jobs)...), "\n")
+}
+
+func (p *pair) ingest(rt *rapid.T) {
+	jobs := newJobs(rapid.IntRange(1, 12).Draw(rt, "jobs"))
+	owner := rapid.SampledFrom([]string{"", "", "", "acme"}).Draw(rt, "owner")
+	kinds := rapid.SampledFrom([][]string{{"A"}, {"A", "B"}}).Draw(rt, "types")
+	later := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	for i := range jobs {
+		jobs[i].OwnerID, jobs[i].JobType = owner, kinds[i*len(kinds)/len(jobs)]
+		jobs[i].Payload, jobs[i].MaxRetryCount = json.RawMessage(fmt.Sprint(i)), 1
+		jobs[i].CreatedAt = jobs[i].CreatedAt.Truncate(time.Microsecond)
+		switch rapid.IntRange(0, 15).Draw(rt, "kind") {
+		case 0:
+			jobs[i].RunAt = &later
+		case 1:
+			jobs[i].Priority = 3
+		case 2:
+			jobs[i].ExpiresAt = &later
+		case 3:
+			if len(p.jobs) > 0 {
+				jobs[i].After = []uuid.UUID{rapid.SampledFrom(p.jobs).Draw(rt, "after").JobID}
+			}
+		}
+	}
+	p.jobs, p.requests = append(p.jobs, jobs...), append(p.requests, jobs)
+	p.both("ingest", func(f fixture) (emit.Effects, error) { return f.Ingest(f.Context(), jobs) })
+}
+
+func (p *pair) again(rt *rapid.T) {
+	if len(p.requests) == 0 {
+		return
+	}
+	jobs := rapid.SampledFrom(p.requests).Draw(rt, "request")
+	p.both("ingest again", func(f fixture) (emit.Effects, error) { return f.Ingest(f.Context(), jobs) })
+}
+
+func (p *pair) heartbeat(rt *rapid.T) {
+	slots := rapid.IntRange(1, 20).Draw(rt, "slots")
+	p.both("heartbeat", func(f fixture) (emit.Effects, error) {
+		return f.Heartbeat(f.Context(), []jobevent.Heartbeat{{
+			WorkerID: "w1", Slots: slots, Partitions: map[string][]int32{"default": {0}},
+		}})
+	})
+}
+
+func (p *pair) settle(rt *rapid.T) {
+	ids := slices.SortedFunc(maps.Keys(p.out), func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	if len(ids) == 0 {
+		return
+	}
+	var outcomes []Outcome
+	for range rapid.IntRange(1, min(10, len(ids))).Draw(rt, "outcomes") {
+		id := rapid.SampledFrom(ids).Draw(rt, "job")
+		o := completed(jobevent.Created{JobID: id}, p.out[id])
+		if p.out[id] == 0 {
+			continue
+		}
+		if rapid.IntRange(0, 3).Draw(rt, "fails") == 0 {
+			o.Kind, o.ErrorCode, o.Output = jobstate.KindFailed, "E", nil
+		}
+		outcomes = append(outcomes, o)
+		delete(p.out, id)
+	}
+	p.both("settle", func(f fixture) (emit.Effects, error) { return f.Settle(f.Context(), slices.Clone(outcomes)) })
+}
+
+func (p *pair) command(rt *rapid.T) {
+	if len(p.jobs) == 0 {
+		return
+	}
+	soon := time.Now().Add(2 * time.Hour).Truncate(time.Microsecond)
+	var commands []jobevent.Command
+	for range rapid.IntRange(1, 3).Draw(rt, "commands") {
+		p.numbers++
+		c := jobevent.Command{
+			JobID: rapid.SampledFrom(p.jobs).Draw(rt, "job").JobID, Number: p.numbers, By: "tester",
+			Command: rapid.SampledFrom([]string{
+				jobevent.CommandCancel, jobevent.CommandRetry, jobevent.CommandReschedule, jobevent.CommandChange, jobevent.CommandDelete,
+			}).Draw(rt, "command"),
+		}
+		switch c.Command {
+		case jobevent.CommandReschedule:
+			c.RunAt = &soon
+		case jobevent.CommandChange:
+			c.Change = &jobevent.Change{Payload: json.RawMessage(`"changed"`), Spec: json.RawMessage(`{"priority":5}`)}
+		}
+		commands = append(commands, c)
+	}
+	p.both("command", func(f fixture) (emit.Effects, error) { return f.Command(f.Context(), commands) })
+}
+
+func (p *pair) control(rt *rapid.T) {
+	p.numbers++
+	c := jobevent.Control{
+		Kind:    rapid.SampledFrom([]jobevent.ControlKind{jobevent.ControlQueue, jobevent.ControlType, jobevent.ControlOwner}).Draw(rt, "kind"),
+		Version: int64(p.numbers), Paused: rapid.IntRange(0, 2).Draw(rt, "paused") == 0,
+	}
+	c.Name = map[jobevent.ControlKind]string{
+		jobevent.ControlQueue: "default", jobevent.ControlType: "A", jobevent.ControlOwner: "acme",
+	}[c.Kind]
+	p.both("control", func(f fixture) (emit.Effects, error) { return f.Control(f.Context(), []jobevent.Control{c}) })
+}
+
+// compare: each job is in one row, and both stores report the same of all.
+func (p *pair) compare() {
+	for _, store := range p.stores {
+		rows, err := store.pool.Query(store.Context(), `SELECT job_id::text FROM (
+			SELECT job_id FROM jobs UNION ALL SELECT job_id FROM ended UNION ALL SELECT job_id FROM members) known
+			GROUP BY 1 HAVING count(*) > 1`)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if twice, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || len(twice) > 0 {
+			p.Fatalf("in two rows: %v, %v", twice, err)
+		}
+	}
+	if len(p.jobs) == 0 {
+		return
+	}
+	var reports []jobevent.ReportJob
+	for _, job := range p.jobs {
+		reports = append(reports, jobevent.ReportJob{JobID: job.JobID})
+	}
+	report := []jobevent.Command{{Command: jobevent.CommandReport, Reports: reports}}
+	p.both("report", func(f fixture) (emit.Effects, error) { return f.Command(f.Context(), report) })
+}
