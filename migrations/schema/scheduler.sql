@@ -1,5 +1,25 @@
 -- The database jobweaver_scheduler as its migrations leave it. Written by make generate.
 
+CREATE TABLE cohorts (
+    first_id     uuid NOT NULL,
+    rank         timestamp with time zone NOT NULL,
+    waiting      bigint NOT NULL,
+    queue        text NOT NULL,
+    job_type     text NOT NULL,
+    spec         json NOT NULL,
+    owner_id     text,
+    fairness_key text COLLATE "C" NOT NULL,
+    created_at   timestamp with time zone NOT NULL,
+    updated_at   timestamp with time zone NOT NULL DEFAULT now(),
+    history      text NOT NULL,
+    job_ids      uuid[] NOT NULL,
+    trace_ids    uuid[] NOT NULL,
+    payloads     json[] NOT NULL,
+    CONSTRAINT cohorts_pkey PRIMARY KEY (first_id),
+    CONSTRAINT cohorts_possible CHECK (waiting <> 0 AND cardinality(job_ids) >= 2 AND cardinality(job_ids) <= 64)
+) WITH (fillfactor=70);
+CREATE INDEX cohorts_best ON cohorts USING btree (queue, rank, first_id);
+
 CREATE TABLE controls (
     kind              text NOT NULL,
     name              text NOT NULL,
@@ -249,6 +269,51 @@ UNION ALL
     ended.flow_id,
     ended.event
    FROM ended;
+
+CREATE VIEW members AS
+ SELECT c.first_id,
+    c.rank,
+    c.waiting,
+    c.queue,
+    c.job_type,
+    c.spec,
+    c.owner_id,
+    c.fairness_key,
+    c.created_at,
+    c.updated_at,
+    c.history,
+    m.job_id,
+    m.trace_id,
+    m.payload,
+    1::bigint << (m.place - 1)::integer AS mask
+   FROM cohorts c
+     CROSS JOIN LATERAL UNNEST(c.job_ids, c.trace_ids, c.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
+  WHERE (c.waiting & (1::bigint << (m.place - 1)::integer)) <> 0;
+
+CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with time zone, most integer)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+    WITH RECURSIVE best AS (
+        (SELECT c.first_id, c.rank, bit_count(c.waiting::bit(64)) AS jobs FROM cohorts c
+         WHERE c.queue = $1 AND c.rank >= $2
+         ORDER BY c.rank, c.first_id
+         LIMIT 1)
+        UNION ALL
+        SELECT next.first_id, next.rank, best.jobs + next.jobs
+        FROM best
+        CROSS JOIN LATERAL (
+            SELECT c.first_id, c.rank, bit_count(c.waiting::bit(64)) AS jobs FROM cohorts c
+            WHERE c.queue = $1 AND (c.rank, c.first_id) > (best.rank, best.first_id)
+            ORDER BY c.rank, c.first_id
+            LIMIT 1
+        ) next
+        WHERE best.jobs < $3
+    )
+    SELECT best.first_id FROM best
+$function$
+;
 
 CREATE OR REPLACE FUNCTION history_with(history text, moves integer, entries text, n integer)
  RETURNS text

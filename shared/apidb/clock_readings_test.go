@@ -18,7 +18,7 @@ func TestEachAnswerOfTheDatabaseCorrectsTheTimeOfIDs(t *testing.T) {
 	s := open(t)
 	insert := func() error {
 		_, err := s.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{{
-			JobID: s.NewJobID(true), TraceID: uuid.New(), Whose: apidb.Everyone,
+			JobID: jobevent.JobID(s.NewID(), true), TraceID: uuid.New(), Whose: apidb.Everyone,
 			Request: jobspec.Request{JobType: "X", Queue: "default", Payload: []byte("{}"), Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds()}},
 		}})
 		return err

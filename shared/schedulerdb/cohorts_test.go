@@ -483,3 +483,39 @@ func (p *pair) compare() {
 	report := []jobevent.Command{{Command: jobevent.CommandReport, Reports: reports}}
 	p.both("report", func(f fixture) (emit.Effects, error) { return f.Command(f.Context(), report) })
 }
+
+// With 20,000 cohorts in each of two queues and no statistics, every statement finds its cohorts by an index.
+func TestPlansOfCohortsUseIndexes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
+	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler))
+	h.exec("ALTER TABLE cohorts SET (autovacuum_enabled = off)")
+	h.hold()
+	jobs := newJobs(200)
+	h.ingest(jobs...)
+	h.tamper(`INSERT INTO cohorts SELECT uuidv7(), rank + n * interval '1 ms', 3, (ARRAY['default', 'mail'])[1 + n % 2], job_type, spec,
+			owner_id, fairness_key, created_at, updated_at, history, ARRAY[uuidv7(), uuidv7()], ARRAY[uuidv7(), uuidv7()], '{1,2}'
+		FROM (SELECT * FROM cohorts ORDER BY first_id LIMIT 1) c, generate_series(1, 40000) n`)
+	plans.Forget()
+	out := h.resume(100).Runs
+	h.ingest(jobs[100:]...)
+	h.ingest(newJobs(20)...)
+	h.order(jobs[150], 1, jobevent.CommandCancel)
+	h.report(jobs[151], 0)
+	h.settle(completed(jobevent.Created{JobID: out[0].JobID}, 1))
+	h.askAgain(0)
+	another := newJobs(1)
+	another[0].OwnerID = "acme"
+	h.ingest(another...)
+	h.settle(completed(jobevent.Created{JobID: out[1].JobID}, 1))
+	for _, name := range []string{
+		"JobsDispatch", "CohortsInsert", "CohortsNear", "CohortBest", "MembersNamed", "MembersBest", "MembersLeave", "QueuesPending",
+	} {
+		if len(plans.Seen()[name]) == 0 {
+			t.Errorf("%s did not run", name)
+		}
+	}
+	checkVisits(t, plans.Seen())
+}
