@@ -103,7 +103,8 @@ func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())
 // NewIDAt returns an id with the time at.
 func (s *Store) NewIDAt(at time.Time) uuid.UUID { return s.ids.next(at) }
 
-// NewJobIDs returns a function that returns the ids of new jobs that are accepted together: blocks of ids, each in order.
+// NewJobIDs returns a function that returns the ids of new jobs that are accepted together: blocks of ids, each in
+// order.
 func (s *Store) NewJobIDs() func() uuid.UUID {
 	var id uuid.UUID
 	place := jobevent.BlockSize

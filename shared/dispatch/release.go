@@ -55,8 +55,8 @@ func (l *Ledger) NoteReady(queue, lane, key string, rank time.Time) {
 	l.changed = true
 }
 
-// NoteUnseen notes a job outside of all lanes that waits, of which a picker did not know, and whether there is still room
-// for it.
+// NoteUnseen notes a job outside of all lanes that waits, of which a picker did not know, and whether there is still
+// room for it.
 func (l *Ledger) NoteUnseen(queue, key string, rank time.Time, hasRoom bool) {
 	l.NoteReady(queue, "", key, rank)
 	l.cutShort = l.cutShort || hasRoom

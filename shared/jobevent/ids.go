@@ -22,8 +22,8 @@ const blockBits = 0x7f
 // BlockSize is how many ids a block has.
 const BlockSize = 64
 
-// InBlock returns the id of the job at a place, from 0 to BlockSize-1, of the block of an id. So jobs that were accepted
-// together are found together, by a range of their ids.
+// InBlock returns the id of the job at a place, from 0 to BlockSize-1, of the block of an id. So jobs that were
+// accepted together are found together, by a range of their ids.
 func InBlock(id uuid.UUID, place int) uuid.UUID {
 	id[15] = id[15]&^(blockBits&^1) | byte(place)<<1&blockBits
 	return id

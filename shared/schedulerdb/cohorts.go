@@ -2,7 +2,6 @@ package schedulerdb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -15,9 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// A cohort is one row for jobs that were accepted together, wait, and differ only in their ids, traces and payloads. Its
-// members are dispatched without ever having had a row of their own while they waited. Whatever else concerns a member
-// first gives it a row of jobs, see leave. Cohorts are written only under the lock of the ledger.
+// A cohort is one row for jobs that were accepted together, wait, and differ only in their ids, traces and payloads.
+// Its members are dispatched without ever having had a row of their own while they waited. Whatever else concerns a
+// member first gives it a row of jobs, see leave. Cohorts are written only under the lock of the ledger.
 // Why, and what it earns: docs/decisions/databases.md#jobs-that-wait-together-share-a-row
 
 const (
@@ -71,14 +70,15 @@ func share(a, b *dispatch.Arrival) bool {
 // insertCohort inserts a cohort of new jobs.
 func insertCohort(ctx context.Context, q *gen.Queries, jobs []dispatch.Arrival, history string) error {
 	first := &jobs[0]
+	all := int64(^uint64(0) >> (64 - len(jobs))) // a bit for each
 	p := gen.CohortsInsertParams{
-		FirstID: first.JobID, Rank: first.Rank, Waiting: int64(^uint64(0) >> (64 - len(jobs))), Queue: first.Queue, JobType: first.JobType,
+		FirstID: first.JobID, Rank: first.Rank, Waiting: all, Queue: first.Queue, JobType: first.JobType,
 		Spec: first.Spec.Bytes(), OwnerID: first.OwnerID, FairnessKey: dispatch.FairnessKeyOf(first.Created),
 		CreatedAt: first.CreatedAt, History: history,
-		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)), Payloads: make([]json.RawMessage, len(jobs)),
 	}
 	for i := range jobs {
-		p.JobIDs[i], p.TraceIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].TraceID, jobs[i].Payload
+		p.JobIDs, p.TraceIDs = append(p.JobIDs, jobs[i].JobID), append(p.TraceIDs, jobs[i].TraceID)
+		p.Payloads = append(p.Payloads, jobs[i].Payload)
 	}
 	if err := q.CohortsInsert(ctx, p); err != nil {
 		return fmt.Errorf("insert cohort: %w", err)

@@ -195,9 +195,7 @@ func TestRanksOrderCohortsAndOtherJobs(t *testing.T) {
 	got := runsOf(h.resume(7))
 	for len(got) < len(want) {
 		sent := len(got)
-		for _, run := range runsOf(h.settle(completed(jobevent.Created{JobID: got[sent-1]}, 1))) {
-			got = append(got, run)
-		}
+		got = append(got, runsOf(h.settle(completed(jobevent.Created{JobID: got[sent-1]}, 1)))...)
 		if len(got) == sent {
 			break
 		}

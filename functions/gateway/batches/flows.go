@@ -228,7 +228,7 @@ func (a *API) runFlowAgain(c *gin.Context, id uuid.UUID, asked apibody.FlowRetry
 	defer cancel()
 	jobs, accepted, err := a.Store.RunFlowAgain(
 		edge.WithShare(ctx, c), audit.Entry(c), edge.OwnerOf(c), id, batchstore.Rerun{
-			FlowRetry: asked, NewID: func() uuid.UUID { return by.NewJobID() },
+			FlowRetry: asked, NewID: by.NewJobID,
 			Make: func(id, old uuid.UUID, req jobspec.Request) (jobstore.NewJob, error) {
 				return a.Submit.InNextRun(id, old, req, by)
 			},
