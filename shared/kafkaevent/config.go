@@ -12,6 +12,7 @@ import (
 	"github.com/rcrowley/go-metrics"
 
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
+	"github.com/jobweaver/jobweaver/shared/installation"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
@@ -45,6 +46,8 @@ const BrokersDefault = -1
 
 // Config has the addresses of the brokers and how to connect to them. Only Brokers is required.
 type Config struct {
+	Installation installation.Name `envconfig:"INSTALLATION" desc:"name of this installation, if others use the same brokers or the same PostgreSQL: topics, groups and the client id are NAME.… at the brokers, and serve and migrate make databases and roles NAME_jobweaver_…; up to 20 of a-z, 0-9 and _; all processes have the same, from the first start on"`
+
 	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
 	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"client id at the brokers"`
 	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"-1" desc:"of the topics that JobWeaver creates; -1: the brokers' default.replication.factor"`
@@ -83,11 +86,14 @@ func (c Config) Sarama() (*sarama.Config, error) {
 	if len(c.addrs()) == 0 {
 		return nil, errors.New("KAFKA_BROKERS: no broker named")
 	}
+	if err := c.Installation.Check(); err != nil {
+		return nil, err
+	}
 	withoutMetrics()
 	s := sarama.NewConfig()
 	s.Version = sarama.V3_6_0_0
 	if c.ClientID != "" {
-		s.ClientID = c.ClientID
+		s.ClientID = c.AtBrokers(c.ClientID)
 	}
 	setTimes(s)
 	setConsumer(s)

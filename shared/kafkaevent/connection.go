@@ -34,7 +34,7 @@ func (c *connection) ensure(ctx context.Context, cfg Config, messages []*sarama.
 	if len(names) == 0 {
 		return nil
 	}
-	if err := CreateTopics(ctx, cfg, ourTopics(names)); err != nil {
+	if err := CreateTopics(ctx, cfg, ourTopics(cfg.bare(names))); err != nil {
 		return err
 	}
 	c.mu.Lock()

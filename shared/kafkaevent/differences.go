@@ -61,17 +61,18 @@ func (c Config) compareTopics(
 ) (all []Difference, err error) {
 	for _, topic := range topics {
 		one := comparison{topic: topic}
-		found, err := readTopic(ctx, admin, topic.Name)
+		name := c.AtBrokers(topic.Name)
+		found, err := readTopic(ctx, admin, name)
 		if err != nil {
-			return nil, fmt.Errorf("describe topic %s: %w", topic.Name, err)
+			return nil, fmt.Errorf("describe topic %s: %w", name, err)
 		}
 		one.partitions(c, found, brokers)
-		settings, err := readSettings(ctx, admin, topic.Name)
+		settings, err := readSettings(ctx, admin, name)
 		switch {
 		case errors.Is(err, sarama.ErrTopicAuthorizationFailed):
 			one.note(false, "its settings cannot be compared without the right DescribeConfigs")
 		case err != nil:
-			return nil, fmt.Errorf("read settings of topic %s: %w", topic.Name, err)
+			return nil, fmt.Errorf("read settings of topic %s: %w", name, err)
 		default:
 			one.settings(settings)
 		}

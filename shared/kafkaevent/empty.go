@@ -18,6 +18,15 @@ import (
 // groupsOf is the prefix of the names of JobWeaver's consumer groups.
 const groupsOf = "jobweaver-"
 
+// functionOf returns the name of a group of this installation without the prefixes; empty: it is another's.
+func (c Config) functionOf(group string) string {
+	name, is := c.Installation.FromKafka(group)
+	if function, ours := strings.CutPrefix(name, groupsOf); is && ours {
+		return function
+	}
+	return ""
+}
+
 // EmptyTopics deletes the topics, and those of further queues, with the offsets of their groups, and creates them anew.
 // It refuses while a function consumes: the function would publish to the new topics.
 func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
@@ -31,14 +40,14 @@ func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error
 			return fmt.Errorf("empty topics: %w", errors.Join(err, client.Close()))
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		if err := forgetGroups(admin); err != nil {
+		if err := cfg.forgetGroups(admin); err != nil {
 			return err
 		}
-		topics, err = withQueues(admin, topics)
+		topics, err = cfg.withQueues(admin, topics)
 		if err != nil {
 			return err
 		}
-		return deleteTopics(ctx, admin, topics)
+		return deleteTopics(ctx, admin, cfg.own(topics))
 	})
 	if err != nil {
 		return err
@@ -46,14 +55,14 @@ func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error
 	return CreateTopics(ctx, cfg, topics)
 }
 
-// forgetGroups deletes JobWeaver's groups, unless one of them has members.
-func forgetGroups(admin sarama.ClusterAdmin) error {
+// forgetGroups deletes the groups of the installation, unless one of them has members.
+func (c Config) forgetGroups(admin sarama.ClusterAdmin) error {
 	groups, err := admin.ListConsumerGroups()
 	if err != nil {
 		return fmt.Errorf("list consumer groups: %w", err)
 	}
 	ours := slices.DeleteFunc(slices.Collect(maps.Keys(groups)), func(group string) bool {
-		return !strings.HasPrefix(group, groupsOf)
+		return c.functionOf(group) == ""
 	})
 	found, err := admin.DescribeConsumerGroups(ours)
 	if err != nil {
@@ -75,7 +84,7 @@ func forgetGroups(admin sarama.ClusterAdmin) error {
 
 // withQueues adds the run-job topics of queues that are not among the topics, and gives those of all queues as many
 // partitions as they have.
-func withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
+func (c Config) withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
 	there, err := admin.ListTopics()
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
@@ -85,14 +94,14 @@ func withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.
 		names = append(names, name)
 	}
 	topics = slices.Clone(topics)
-	for _, topic := range ourTopics(names) {
+	for _, topic := range ourTopics(c.bare(names)) {
 		if !slices.ContainsFunc(topics, func(t jobevent.Topic) bool { return t.Name == topic.Name }) {
 			topics = append(topics, topic)
 		}
 	}
 	for i, topic := range topics {
 		if topic.Name == jobevent.TopicRun || strings.HasPrefix(topic.Name, jobevent.TopicRun+".") {
-			topics[i].Partitions = max(topic.Partitions, there[topic.Name].NumPartitions) // it may have grown
+			topics[i].Partitions = max(topic.Partitions, there[c.AtBrokers(topic.Name)].NumPartitions) // it may have grown
 		}
 	}
 	return topics, nil

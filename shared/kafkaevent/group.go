@@ -52,7 +52,7 @@ type GroupConsumer struct {
 	Watch Watch // set before Run
 
 	cfg    Config
-	group  string
+	group  string // at the brokers
 	topics []string
 	ready  chan struct{}
 
@@ -92,7 +92,7 @@ func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer
 		return nil, err
 	}
 	return &GroupConsumer{
-		cfg: cfg, group: group, topics: slices.Clone(topics),
+		cfg: cfg, group: cfg.AtBrokers(group), topics: slices.Clone(topics),
 		ready: make(chan struct{}, 1),
 		ids:   newTopicIDs(),
 		// A check of the topics that succeeds ends it, if nothing else has failed since the check before.
@@ -183,7 +183,7 @@ func (c *GroupConsumer) session(
 	background.Go(func() { end(watch.run(ctx)) })
 
 	h := &groupHandler{consumer: c, hooks: hooks, marked: make(chan struct{}, 1), done: make(chan struct{})}
-	if err := group.Consume(ctx, c.topics, h); err != nil && ctx.Err() == nil {
+	if err := group.Consume(ctx, c.cfg.ownNames(c.topics), h); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("consume in group %s: %w", c.group, err)
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errRecreated) {

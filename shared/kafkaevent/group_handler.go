@@ -67,11 +67,14 @@ func (h *groupHandler) feed(s sarama.ConsumerGroupSession, p *Partition) {
 			if batch == nil && p.claim.InitialOffset() < 0 {
 				// Where the offset came from "oldest", a committed one may be higher (of a log that is
 				// gone), and marks below it would be ignored.
-				s.ResetOffset(p.Topic, p.ID, m.Offset, "")
+				s.ResetOffset(p.claim.Topic(), p.ID, m.Offset, "")
 				p.marked.Store(m.Offset)
 			}
 			batch = append(batch[:0], m)
 			batch = drain(batch, p.claim.Messages())
+			for _, m := range batch {
+				m.Topic = p.Topic
+			}
 			h.consumer.put(p, batch)
 		case <-s.Context().Done():
 			return
@@ -117,7 +120,7 @@ func (h *groupHandler) commitLoop(s sarama.ConsumerGroupSession) {
 func (c *GroupConsumer) open(
 	h *groupHandler, s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim,
 ) *Partition {
-	p := &Partition{Topic: claim.Topic(), ID: claim.Partition(), claim: claim, session: s}
+	p := &Partition{Topic: c.cfg.bareName(claim.Topic()), ID: claim.Partition(), claim: claim, session: s}
 	p.marked.Store(max(claim.InitialOffset(), 0))
 	p.mark = func(next int64) {
 		c.mu.Lock()
@@ -125,7 +128,7 @@ func (c *GroupConsumer) open(
 		if p.dead {
 			return
 		}
-		s.MarkOffset(p.Topic, p.ID, next, "")
+		s.MarkOffset(claim.Topic(), p.ID, next, "")
 		p.marked.Store(max(next, p.marked.Load()))
 		signal(h.marked)
 	}
@@ -133,7 +136,7 @@ func (c *GroupConsumer) open(
 	defer c.mu.Unlock()
 	c.parts = append(c.parts, p)
 	if c.paused && c.current != nil {
-		c.current.Pause(map[string][]int32{p.Topic: {p.ID}})
+		c.current.Pause(map[string][]int32{claim.Topic(): {p.ID}})
 	}
 	return p
 }

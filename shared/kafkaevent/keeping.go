@@ -16,7 +16,7 @@ import (
 
 // Keeping is how long the brokers keep the records of a topic.
 type Keeping struct {
-	Topic     string
+	Topic     string        // its name at the brokers
 	Policy    string        // cleanup.policy
 	Retention time.Duration // retention.ms
 	Segment   time.Duration // segment.ms: a record is deleted with its segment
@@ -45,7 +45,7 @@ func Keepings(ctx context.Context, cfg Config, topics []string) (keepings []Keep
 			return errors.Join(err, client.Close())
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		keepings, err = readKeepings(admin, topics)
+		keepings, err = readKeepings(admin, cfg.ownNames(topics))
 		return err
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -20,7 +19,7 @@ type Lag struct {
 	Members  int   // of the group, whatever topics they are assigned
 }
 
-// Lags reads the lag of JobWeaver's consumer groups. It connects with the first read, and again after an error.
+// Lags reads the lag of the installation's consumer groups. It connects with the first read, and again after an error.
 type Lags struct {
 	cfg Config
 
@@ -86,7 +85,7 @@ func (l *Lags) read() ([]Lag, error) {
 			return nil, errors.Join(err, client.Close())
 		}
 	}
-	groups, err := readGroups(l.admin)
+	groups, err := l.cfg.readGroups(l.admin)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func (l *Lags) read() ([]Lag, error) {
 	var lags []Lag
 	for _, group := range groups {
 		for topic, committed := range group.committed {
-			lag := Lag{Function: strings.TrimPrefix(group.name, groupsOf), Topic: topic, Members: group.members}
+			lag := Lag{Function: l.cfg.functionOf(group.name), Topic: l.cfg.bareName(topic), Members: group.members}
 			for id, end := range newest[topic] {
 				at, known := committed[id]
 				if !known {
@@ -121,14 +120,14 @@ type groupOffsets struct {
 	committed map[string]map[int32]int64
 }
 
-func readGroups(admin sarama.ClusterAdmin) ([]groupOffsets, error) {
+func (c Config) readGroups(admin sarama.ClusterAdmin) ([]groupOffsets, error) {
 	all, err := admin.ListConsumerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("list consumer groups: %w", err)
 	}
 	var names []string
 	for name := range all {
-		if strings.HasPrefix(name, groupsOf) {
+		if c.functionOf(name) != "" {
 			names = append(names, name)
 		}
 	}

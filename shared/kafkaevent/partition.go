@@ -9,7 +9,7 @@ import (
 // Partition is a partition while this member has it. The same partition, revoked and assigned again, is another
 // Partition.
 type Partition struct {
-	Topic string
+	Topic string // the name without that of the installation
 	ID    int32
 
 	claim   sarama.ConsumerGroupClaim

@@ -73,6 +73,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 			return fmt.Errorf("publish event %s of %d bytes to %s: %w: %w",
 				e.ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 		}
+		m.Topic = p.cfg.AtBrokers(m.Topic)
 		messages[i] = m
 	}
 	return p.publish(ctx, messages)
@@ -84,7 +85,9 @@ func (p *Producer) PublishRecord(ctx context.Context, m *sarama.ProducerMessage)
 		return fmt.Errorf("publish a record of %d bytes to %s: %w: %w",
 			size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 	}
-	return p.publish(ctx, []*sarama.ProducerMessage{m})
+	own := *m
+	own.Topic = p.cfg.AtBrokers(m.Topic)
+	return p.publish(ctx, []*sarama.ProducerMessage{&own})
 }
 
 func (p *Producer) publish(ctx context.Context, messages []*sarama.ProducerMessage) error {

@@ -72,7 +72,7 @@ func (t *Tailer) connect(ctx context.Context, handle func(*sarama.ConsumerMessag
 		return fmt.Errorf("tail %s: %w", t.topic, err)
 	}
 	defer func() { _ = consumer.Close() }()
-	partitions, err := client.Partitions(t.topic)
+	partitions, err := client.Partitions(t.cfg.AtBrokers(t.topic))
 	if err != nil {
 		return fmt.Errorf("tail %s: %w", t.topic, err)
 	}
@@ -103,15 +103,15 @@ func (t *Tailer) open(
 	}()
 	for _, partition := range partitions {
 		if _, ok := t.next[partition]; !ok {
-			end, err := client.GetOffset(t.topic, partition, sarama.OffsetNewest)
+			end, err := client.GetOffset(t.cfg.AtBrokers(t.topic), partition, sarama.OffsetNewest)
 			if err != nil {
 				return nil, fmt.Errorf("find end of %s/%d: %w", t.topic, partition, err)
 			}
 			t.next[partition] = end
 		}
-		reader, err := consumer.ConsumePartition(t.topic, partition, t.next[partition])
+		reader, err := consumer.ConsumePartition(t.cfg.AtBrokers(t.topic), partition, t.next[partition])
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
-			reader, err = consumer.ConsumePartition(t.topic, partition, sarama.OffsetOldest)
+			reader, err = consumer.ConsumePartition(t.cfg.AtBrokers(t.topic), partition, sarama.OffsetOldest)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tail %s/%d: %w", t.topic, partition, err)
@@ -134,6 +134,7 @@ func (t *Tailer) read(
 			}
 			t.mu.Lock()
 			t.next[partition] = m.Offset + 1
+			m.Topic = t.topic
 			handle(m)
 			t.mu.Unlock()
 		case <-ctx.Done():

@@ -59,7 +59,7 @@ func (w *topicWatch) check(ctx context.Context) error {
 	}
 	if len(missing) > 0 {
 		telemetry.Logger(ctx).InfoContext(ctx, "kafka topics are missing", "group", w.consumer.group, "topics", missing)
-		if err := CreateTopics(ctx, w.consumer.cfg, ourTopics(missing)); err != nil {
+		if err := CreateTopics(ctx, w.consumer.cfg, ourTopics(w.consumer.cfg.bare(missing))); err != nil {
 			return err
 		}
 		if found, err = w.describe(ctx); err != nil {
@@ -83,7 +83,7 @@ func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, err
 		if broker == nil {
 			return fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers)
 		}
-		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.topics))
+		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.cfg.ownNames(w.consumer.topics)))
 		if err != nil {
 			_ = broker.Close() // otherwise the dead connection would be the least loaded one again
 			return fmt.Errorf("describe topics: %w", err)
@@ -113,9 +113,9 @@ func (c *GroupConsumer) forget(topics []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.parts {
-		if slices.Contains(topics, p.Topic) {
+		if slices.Contains(topics, p.claim.Topic()) {
 			p.dead = true
-			p.session.ResetOffset(p.Topic, p.ID, 0, "")
+			p.session.ResetOffset(p.claim.Topic(), p.ID, 0, "")
 		}
 	}
 }

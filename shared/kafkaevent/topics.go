@@ -33,7 +33,7 @@ func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) erro
 			return fmt.Errorf("create topics: %w", errors.Join(err, client.Close()))
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		return cfg.createTopics(ctx, admin, topics)
+		return cfg.createTopics(ctx, admin, cfg.own(topics))
 	})
 }
 
@@ -75,11 +75,11 @@ func DeleteTopic(ctx context.Context, cfg Config, topic, group string) error {
 			return fmt.Errorf("delete topic %s: %w", topic, errors.Join(err, client.Close()))
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		err = admin.DeleteConsumerGroup(group)
+		err = admin.DeleteConsumerGroup(cfg.AtBrokers(group))
 		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) && !errors.Is(err, sarama.ErrNonEmptyGroup) {
 			return fmt.Errorf("delete consumer group %s: %w", group, err)
 		}
-		return deleteTopics(ctx, admin, []jobevent.Topic{{Name: topic}})
+		return deleteTopics(ctx, admin, []jobevent.Topic{{Name: cfg.AtBrokers(topic)}})
 	})
 }
 
@@ -92,7 +92,7 @@ func Queues(ctx context.Context, cfg Config) (queues []string, err error) {
 		}
 		defer func() { _ = client.Close() }()
 		names, err := client.Topics()
-		queues = queuesOf(names)
+		queues = queuesOf(cfg.bare(names))
 		return err
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error 
 			return fmt.Errorf("grow topics: %w", errors.Join(err, client.Close()))
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		for _, topic := range topics {
+		for _, topic := range cfg.own(topics) {
 			has, err := client.Partitions(topic.Name)
 			if err != nil {
 				return fmt.Errorf("count partitions of topic %s: %w", topic.Name, err)
