@@ -7,6 +7,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/jobweaver/jobweaver/shared/installation"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -29,6 +31,9 @@ type Set struct {
 	FS        fs.FS
 	Functions []string // the functions that use it, each with a role of its own
 	Grants    string   // SQL that gives the roles their rights
+
+	installation installation.Name
+	schema       string // empty: public, in a database of its own
 }
 
 // The schemas.
@@ -50,8 +55,8 @@ func set(name string, functions ...string) Set {
 	return Set{Name: name, FS: dir, Functions: functions, Grants: string(grants)}
 }
 
-// Database returns the database's name on a server that holds all three.
-func (s Set) Database() string { return "jobweaver_" + s.Name }
+// Database returns the database's name on a server that holds all three, or that of its schema in one database.
+func (s Set) Database() string { return s.installation.InPostgres("jobweaver_" + s.Name) }
 
 const (
 	// lockPatience is how long a migration waits for a table that a session uses. The statements of all functions wait
@@ -162,9 +167,12 @@ func Versions(ctx context.Context, url string, set Set) (database, own int64, er
 	return database, own, nil
 }
 
+// lock is the advisory lock of those who migrate: that of goose, or another one for each schema of a database.
+func (s Set) lock() int64 { return lock.DefaultLockID + int64(crc32.ChecksumIEEE([]byte(s.schema))) }
+
 func provider(db *sql.DB, set Set) (*goose.Provider, error) {
 	// Asks once a second for five minutes.
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300), lock.WithLockID(set.lock()))
 	if err != nil {
 		return nil, err
 	}

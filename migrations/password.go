@@ -10,26 +10,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// ReadPasswords reads the passwords of roles from a folder, one file for each, named like the role. It reads no other
+// ReadPasswords reads the passwords of roles from folders, one file for each, named like the role. It reads no other
 // file.
-func ReadPasswords(dir string) (map[string]string, error) {
+func ReadPasswords(dirs, roles []string) (map[string]string, error) {
 	passwords := map[string]string{}
-	for _, role := range slices.Concat(API.Roles(), Scheduler.Roles(), Worker.Roles()) {
-		text, err := os.ReadFile(filepath.Join(dir, role))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+	for _, dir := range dirs {
+		for _, role := range roles {
+			text, err := os.ReadFile(filepath.Join(dir, role))
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read password: %w", err)
+			}
+			passwords[role] = strings.TrimSpace(string(text))
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read password: %w", err)
-		}
-		passwords[role] = strings.TrimSpace(string(text))
 	}
 	if len(passwords) == 0 {
-		return nil, fmt.Errorf("read passwords: %s has no file that is named as a role, such as %s", dir, Role("gateway"))
+		return nil, fmt.Errorf("read passwords: %s has no file that is named as a role, such as %s",
+			strings.Join(dirs, ", "), roles[0])
 	}
 	return passwords, nil
 }

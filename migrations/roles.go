@@ -13,7 +13,10 @@ import (
 )
 
 // Role is the database role of a function.
-func Role(function string) string { return "jobweaver_" + function }
+func (s Set) Role(function string) string { return s.installation.InPostgres("jobweaver_" + function) }
+
+// Role is that of an installation without a name.
+func Role(function string) string { return Set{}.Role(function) }
 
 // granting is an advisory lock: two concurrent GRANTs on one table may fail each other.
 const granting = 0x6a77_6772
@@ -35,7 +38,7 @@ func Grant(ctx context.Context, url string, set Set, passwords map[string]string
 		if err := makeRoles(ctx, tx, set, passwords); err != nil {
 			return err
 		}
-		if err := stripRoles(ctx, tx, set.Roles()); err != nil {
+		if err := stripRoles(ctx, tx, set); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, set.Grants)
@@ -51,7 +54,7 @@ func Grant(ctx context.Context, url string, set Set, passwords map[string]string
 func (s Set) Roles() []string {
 	roles := make([]string, len(s.Functions))
 	for i, function := range s.Functions {
-		roles[i] = Role(function)
+		roles[i] = s.Role(function)
 	}
 	return roles
 }
@@ -71,14 +74,8 @@ func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]str
 				return err
 			}
 		}
-		if password, given := passwords[role]; given {
-			verifier, err := scramVerifier(password)
-			if err != nil {
-				return fmt.Errorf("set password of %s: %w", role, err)
-			}
-			if _, err := tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" PASSWORD '"+verifier+"'"); err != nil {
-				return err
-			}
+		if err := setPassword(ctx, tx, role, passwords); err != nil {
+			return err
 		}
 	}
 	// A user that may not give an attribute may not take it away either, so only existing attributes are revoked.
@@ -96,24 +93,49 @@ func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]str
 	return execAll(ctx, tx, mighty)
 }
 
-// stripRoles revokes all rights in this database from the roles and from PUBLIC, except on objects of extensions, and
-// grants the roles CONNECT.
-func stripRoles(ctx context.Context, tx pgx.Tx, roles []string) error {
-	statements, err := texts(ctx, tx, `
-		SELECT format('REVOKE ALL ON DATABASE %1$I FROM PUBLIC, %2$s; REVOKE ALL ON SCHEMA public FROM PUBLIC, %2$s;
-			GRANT CONNECT ON DATABASE %1$I TO %2$s; GRANT USAGE ON SCHEMA public TO %2$s;
-			ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC', current_database(), $1::text)
+// setPassword sets the password of a role, if there is one for it.
+func setPassword(ctx context.Context, tx pgx.Tx, role string, passwords map[string]string) error {
+	password, given := passwords[role]
+	if !given {
+		return nil
+	}
+	verifier, err := scramVerifier(password)
+	if err == nil {
+		_, err = tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" LOGIN PASSWORD '"+verifier+"'")
+	}
+	if err != nil {
+		return fmt.Errorf("set password of %s: %w", role, err)
+	}
+	return nil
+}
+
+// stripRoles revokes all rights in this database, or in this schema of one, from the roles and from PUBLIC, except on
+// objects of extensions, and grants the roles CONNECT.
+func stripRoles(ctx context.Context, tx pgx.Tx, set Set) error {
+	whole := `
+		SELECT format('REVOKE ALL ON DATABASE %1$I FROM PUBLIC, %2$s; GRANT CONNECT ON DATABASE %1$I TO %2$s;
+			ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC', current_database(), $1::text)`
+	if set.schema != "" { // the database has other users
+		whole = `
+		SELECT format('GRANT CONNECT ON DATABASE %1$I TO %2$s', current_database(), $1::text)
+		FROM pg_roles WHERE rolname = ANY (string_to_array($1::text, ', '))
+		HAVING NOT bool_and(has_database_privilege(oid, current_database(), 'CONNECT'))`
+	}
+	statements, err := texts(ctx, tx, whole+`
+		UNION ALL
+		SELECT format('REVOKE ALL ON SCHEMA %1$I FROM PUBLIC, %2$s; GRANT USAGE ON SCHEMA %1$I TO %2$s',
+			current_schema(), $1::text)
 		UNION ALL
 		SELECT format('REVOKE ALL ON %s %s FROM PUBLIC, %s', things.kind, things.name, $1)
 		FROM (
 			SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, oid::regclass::text AS name, oid
 			FROM pg_class
-			WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
 			UNION ALL
-			SELECT 'ROUTINE', oid::regprocedure::text, oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+			SELECT 'ROUTINE', oid::regprocedure::text, oid FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
 		) AS things
 		WHERE NOT EXISTS (SELECT FROM pg_depend WHERE pg_depend.objid = things.oid AND deptype = 'e')`,
-		strings.Join(roles, ", "))
+		strings.Join(set.Roles(), ", "))
 	if err != nil {
 		return err
 	}

@@ -263,7 +263,7 @@ func TestKeysGoWhenTheyEndedThirtyDaysAgo(t *testing.T) {
 func TestPasswordsAreReadFromFilesThatAreNamedAsRoles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := migrations.ReadPasswords(dir); err == nil {
+	if _, err := migrations.ReadPasswords([]string{dir}, migrations.API.Roles()); err == nil {
 		t.Error("a folder without any was taken")
 	}
 	for name, text := range map[string]string{"jobweaver_cron": "secret\n", "jobweaver_": "x", "README": "y"} {
@@ -271,7 +271,7 @@ func TestPasswordsAreReadFromFilesThatAreNamedAsRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := migrations.ReadPasswords(dir)
+	got, err := migrations.ReadPasswords([]string{t.TempDir(), dir}, migrations.API.Roles())
 	if err != nil || len(got) != 1 || got["jobweaver_cron"] != "secret" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ServiceRole is the role of a process that runs all functions of the set: it has the rights of each, and no login.
-func (s Set) ServiceRole() string { return "jobweaver_" + s.Name }
+// ServiceRole is the role of a process that runs all functions of the set: it has the rights of each.
+func (s Set) ServiceRole() string { return s.installation.InPostgres("jobweaver_" + s.Name) }
 
-// GrantService is Grant, and creates the set's ServiceRole, which the user of url may then set.
-func GrantService(ctx context.Context, url string, set Set) (err error) {
-	if err := Grant(ctx, url, set, nil); err != nil {
+// GrantService is Grant, and creates the set's ServiceRole, which the user of url may then set. With a password, the role
+// may log in.
+func GrantService(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
+	if err := Grant(ctx, url, set, passwords); err != nil {
 		return err
 	}
 	conn, err := pgpool.Connect(ctx, url)
@@ -37,6 +38,9 @@ func GrantService(ctx context.Context, url string, set Set) (err error) {
 			if _, err := tx.Exec(ctx, "CREATE ROLE "+role+" NOLOGIN"); err != nil {
 				return err
 			}
+		}
+		if err := setPassword(ctx, tx, set.ServiceRole(), passwords); err != nil {
+			return err
 		}
 		_, err = tx.Exec(ctx, "GRANT "+members+" TO "+role+"; GRANT "+role+" TO CURRENT_USER")
 		return err

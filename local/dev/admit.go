@@ -14,11 +14,11 @@ type addresses map[string]string
 // function connects with DATABASE_URL and then sets its role, if it may.
 func admit(ctx context.Context, o Options, below *base, urls migrations.URLs) (addresses, error) {
 	all := addresses{}
-	for _, d := range databases(urls) {
+	for _, d := range o.databases(urls) {
 		own, err := admitTo(ctx, below, urls, d)
 		if migrations.Refused(err) && below.postgres == nil {
 			o.show("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights.")
-			return unaided(urls), nil
+			return o.unaided(urls), nil
 		}
 		if err != nil {
 			return nil, err
@@ -40,9 +40,9 @@ func admitTo(ctx context.Context, below *base, urls migrations.URLs, d database)
 	}
 	own := addresses{}
 	for _, function := range d.set.Functions {
-		at, err := urls.As(function, passwords[migrations.Role(function)])
+		at, err := urls.As(function, passwords[d.set.Role(function)])
 		if below.postgres == nil {
-			at, err = migrations.Acting(ctx, d.url, migrations.Role(function))
+			at, err = migrations.Acting(ctx, d.url, d.set.Role(function))
 		}
 		if err != nil {
 			return nil, err
@@ -53,9 +53,9 @@ func admitTo(ctx context.Context, below *base, urls migrations.URLs, d database)
 }
 
 // unaided lets every function connect with DATABASE_URL as it is.
-func unaided(urls migrations.URLs) addresses {
+func (o Options) unaided(urls migrations.URLs) addresses {
 	all := addresses{}
-	for _, d := range databases(urls) {
+	for _, d := range o.databases(urls) {
 		for _, function := range d.set.Functions {
 			all[function] = d.url
 		}

@@ -31,13 +31,14 @@ import (
 
 // Options choose the installation to run.
 type Options struct {
-	Dir         string   // data, which the next run finds again
-	Host        string   // where the gateway listens; empty: on loopback
-	Port        int      // of the gateway; 0 takes a free one
-	Kafka       string   // embedded or apache
-	Only        []string // postgres, kafka: start these and no function
-	DatabaseURL string   // of a server that is used instead of a private one
-	Brokers     []string // of a cluster that is used instead of a private one
+	Dir         string            // data, which the next run finds again
+	Host        string            // where the gateway listens; empty: on loopback
+	Port        int               // of the gateway; 0 takes a free one
+	Kafka       string            // embedded or apache
+	Only        []string          // postgres, kafka: start these and no function
+	DatabaseURL string            // of a server that is used instead of a private one
+	Brokers     []string          // of a cluster that is used instead of a private one
+	Layout      migrations.Layout // of its databases, and the name at the brokers
 	Queues      []string
 	JobTypes    []string     // that may be submitted besides the built-in ones
 	TLS         funchost.TLS // of the gateway
@@ -165,11 +166,11 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 // furnish makes the databases, their tables and roles, and the topics.
 func furnish(ctx context.Context, o Options, below *base) (at addresses, err error) {
 	defer func() { err = below.explain(err) }()
-	urls, err := migrations.EnsureDatabases(ctx, below.database)
+	urls, err := o.Layout.Ensure(ctx, below.database)
 	if err != nil {
 		return nil, fmt.Errorf("make databases: %w", err)
 	}
-	for _, d := range databases(urls) {
+	for _, d := range o.databases(urls) {
 		if err := migrations.Up(ctx, d.url, d.set, nil); err != nil {
 			return nil, err
 		}
@@ -178,7 +179,7 @@ func furnish(ctx context.Context, o Options, below *base) (at addresses, err err
 	if err != nil || len(below.brokers) == 0 {
 		return at, err
 	}
-	return at, kafkaevent.CreateTopics(ctx, kafkaConfig(below.brokers), jobevent.Topics(o.Queues))
+	return at, kafkaevent.CreateTopics(ctx, o.kafkaConfig(below.brokers), jobevent.Topics(o.Queues))
 }
 
 type database struct {
@@ -186,12 +187,15 @@ type database struct {
 	url string
 }
 
-func databases(urls migrations.URLs) []database {
-	return []database{{migrations.API, urls.API}, {migrations.Scheduler, urls.Scheduler}, {migrations.Worker, urls.Worker}}
+func (o Options) databases(urls migrations.URLs) (all []database) {
+	for _, set := range o.Layout.Sets() {
+		all = append(all, database{set, urls.Of(set.Functions[0])})
+	}
+	return all
 }
 
-func kafkaConfig(brokers []string) kafkaevent.Config {
-	return kafkaevent.Config{Brokers: brokers, ReplicationFactor: 1}
+func (o Options) kafkaConfig(brokers []string) kafkaevent.Config {
+	return kafkaevent.Config{Installation: o.Layout.Installation, Brokers: brokers, ReplicationFactor: 1}
 }
 
 // sayDefaults prints dev's default settings for the functions, for a gateway on the port.
@@ -226,7 +230,7 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		if err != nil {
 			return err
 		}
-		for _, d := range databases(migrations.URLs{}) {
+		for _, d := range o.databases(migrations.URLs{}) {
 			for _, function := range d.set.Functions {
 				o.show(fmt.Sprintf("PORT=%d DATABASE_URL='%s' bin/%s &", port, at[function], function))
 				port++

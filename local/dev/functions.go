@@ -116,7 +116,7 @@ func (i *installation) wire(ctx context.Context) (all []wired, err error) {
 			continue
 		}
 		env := funchost.NewEnv(funchost.Config{
-			Kafka: kafkaConfig(i.brokers), Queues: i.o.Queues, ShutdownGrace: grace, NoListen: true,
+			Kafka: i.o.kafkaConfig(i.brokers), Queues: i.o.Queues, ShutdownGrace: grace, NoListen: true,
 			StatusEvents: funchost.StatusEvents(os.Getenv("STATUS_EVENTS")),
 		}, i.at[w.Name], i.adjust)
 		i.closing = append(i.closing, env.Close)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,13 +29,17 @@ func (a addresses) ofFunction(name string) string {
 // places returns the addresses of the databases. One that is not given is on the server of DATABASE_URL.
 func places(s Settings, chosen []string) (addresses, error) {
 	all := addresses{}
-	for _, set := range sets {
-		all[set.Name] = s.of(set.Name)
-		if all[set.Name] == "" && s.Database.IsSet() {
-			var err error
-			if all[set.Name], err = migrations.WithDatabase(s.Database.Reveal(), set.Database()); err != nil {
-				return nil, fmt.Errorf("DATABASE_URL: %w", err)
-			}
+	for _, set := range s.layout.Sets() {
+		var err error
+		own := s.of(set.Name)
+		switch {
+		case own != "" && !s.layout.Schemas:
+			all[set.Name] = own
+		case own != "" || s.Database.IsSet():
+			all[set.Name], err = s.layout.Address(cmp.Or(own, s.Database.Reveal()), set)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("DATABASE_URL: %w", err)
 		}
 	}
 	for _, name := range chosen {
@@ -45,18 +50,18 @@ func places(s Settings, chosen []string) (addresses, error) {
 	return all, nil
 }
 
-// migrate makes the databases on the server of DATABASE_URL and brings them up to date.
-// Why: docs/decisions/databases.md#serve-makes-three-databases-not-three-schemas
-func migrate(ctx context.Context, server string) error {
+// migrate makes the databases on the server of DATABASE_URL, or the schemas in its database, and brings them up to date.
+// Why: docs/decisions/databases.md#three-databases-or-three-schemas-of-one
+func migrate(ctx context.Context, layout migrations.Layout, server string) error {
 	if err := pgpool.AwaitServer(ctx, server, serverPatience); err != nil {
 		return err
 	}
-	urls, err := migrations.EnsureDatabases(ctx, server)
+	urls, err := layout.Ensure(ctx, server)
 	if err != nil {
 		return err
 	}
 	var group errgroup.Group
-	for _, set := range sets {
+	for _, set := range layout.Sets() {
 		group.Go(func() error {
 			return migrations.Up(ctx, urls.Of(set.Functions[0]), set, func(migration string) {
 				telemetry.Logger(ctx).InfoContext(ctx, "migrating", "database", set.Database(), "migration", migration)
@@ -70,13 +75,13 @@ func migrate(ctx context.Context, server string) error {
 // addresses at which the user of DATABASE_URL takes it. A user that may make no roles keeps its own.
 func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) {
 	own := addresses{}
-	for _, set := range sets {
+	for _, set := range s.layout.Sets() {
 		address := at[set.Name]
 		own[set.Name] = address
 		if s.of(set.Name) != "" || pgpool.IsBehind(address) {
 			continue // its role is another one already, or a pooler's sessions have no other
 		}
-		err := migrations.GrantService(ctx, address, set)
+		err := migrations.GrantService(ctx, address, set, nil)
 		if err == nil {
 			own[set.Name], err = migrations.Acting(ctx, address, set.ServiceRole())
 		}

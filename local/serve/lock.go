@@ -108,7 +108,9 @@ func (h *holder) try(ctx context.Context) (has bool, err error) {
 	if h.shared {
 		lock = "pg_try_advisory_lock_shared"
 	}
-	if err := h.conn.QueryRow(ctx, "select "+lock+"($1)", place).Scan(&has); err != nil {
+	// Of several installations in schemas of one database, each has its own lock.
+	own := "$1::bigint + coalesce(hashtext(nullif(current_schema()::text, 'public'))::bigint << 32, 0)"
+	if err := h.conn.QueryRow(ctx, "select "+lock+"("+own+")", place).Scan(&has); err != nil {
 		return false, fmt.Errorf("ask for the lock: %w", err)
 	}
 	if has {
@@ -124,11 +126,12 @@ func (h *holder) connect(ctx context.Context) error {
 	conn, err := pgpool.Connect(ctx, h.url, func(cfg *pgx.ConnConfig) {
 		cfg.ConnectTimeout = sessionPatience
 		for name, value := range map[string]string{
-			"application_name": "jobweaver-serve", "statement_timeout": sessionPatience.String(), "tcp_user_timeout": "3s",
+			"statement_timeout": sessionPatience.String(), "tcp_user_timeout": "3s",
 			"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
 		} {
 			cfg.RuntimeParams[name] = value
 		}
+		pgpool.Rename(cfg.RuntimeParams, "jobweaver-serve")
 	})
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

@@ -115,7 +115,7 @@ func (p *process) ownBroker() bool { return len(p.cfg.Kafka.Brokers) == 0 }
 // installation.
 func (p *process) prepare(ctx context.Context) (_ *holder, err error) {
 	if p.Database.IsSet() && !p.NoMigrate {
-		if err := migrate(ctx, p.Database.Reveal()); err != nil {
+		if err := migrate(ctx, p.layout, p.Database.Reveal()); err != nil {
 			return nil, err
 		}
 	}

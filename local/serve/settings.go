@@ -24,22 +24,39 @@ type Settings struct {
 	Scheduler secret.Text `envconfig:"SCHEDULER_DATABASE_URL" infile:"file:" desc:"the same for jobweaver_scheduler"`
 	Worker    secret.Text `envconfig:"WORKER_DATABASE_URL" infile:"file:" desc:"the same for jobweaver_worker"`
 
+	APIDirect       secret.Text `envconfig:"API_DATABASE_DIRECT_URL" infile:"file:" desc:"the server itself, if API_DATABASE_URL leads to a connection pooler"`
+	SchedulerDirect secret.Text `envconfig:"SCHEDULER_DATABASE_DIRECT_URL" infile:"file:" desc:"the same for SCHEDULER_DATABASE_URL"`
+	WorkerDirect    secret.Text `envconfig:"WORKER_DATABASE_DIRECT_URL" infile:"file:" desc:"the same for WORKER_DATABASE_URL"`
+
 	BrokerMemory int `envconfig:"BROKER_MEMORY" default:"128" desc:"MiB of events that the broker of the process keeps at most, if KAFKA_BROKERS is not set; events beyond it are deleted, and published again later"`
 
 	PullPort int `envconfig:"PULL_PORT" desc:"port on which pull serves gateways of other processes, whose PULL_URL names it; 0: only the gateway of this process"`
+
+	layout migrations.Layout
 }
 
 // loadSettings reads the settings, and completes all addresses.
 func loadSettings() (s Settings, err error) {
 	var more pgpool.Settings
-	if err := errors.Join(envsettings.Load(&s), envsettings.Load(&more)); err != nil {
+	if err := errors.Join(envsettings.Load(&s), envsettings.Load(&more), envsettings.Load(&s.layout)); err != nil {
 		return s, err
 	}
 	if own := s.API.Reveal() + s.Scheduler.Reveal() + s.Worker.Reveal(); more.Direct.IsSet() && own != "" {
-		return s, errors.New("DATABASE_DIRECT_URL: is set, and names the server of DATABASE_URL alone, " +
-			"not those of API_DATABASE_URL, SCHEDULER_DATABASE_URL and WORKER_DATABASE_URL")
+		return s, errors.New("DATABASE_DIRECT_URL: is set, and names the server of DATABASE_URL alone: " +
+			"API_DATABASE_URL has its own API_DATABASE_DIRECT_URL, and so have the others")
 	}
-	for _, address := range []*secret.Text{&s.Database, &s.API, &s.Scheduler, &s.Worker} {
+	// A pooler gives all sessions of a role in one database the same search path.
+	if s.layout.Schemas && more.Direct.IsSet() {
+		return s, errors.New("DATABASE_SCHEMAS: is true, and DATABASE_URL leads to a pooler, behind which each schema needs " +
+			"a role of its own: make them by jobweaver migrate --services, and set API_DATABASE_URL and so on")
+	}
+	if err := s.layout.Installation.Check(); err != nil {
+		return s, err
+	}
+	for address, direct := range map[*secret.Text]secret.Text{
+		&s.Database: more.Direct, &s.API: s.APIDirect, &s.Scheduler: s.SchedulerDirect, &s.Worker: s.WorkerDirect,
+	} {
+		more.Direct = direct
 		text, err := more.Complete(address.Reveal())
 		if err != nil {
 			return s, err
@@ -61,12 +78,9 @@ func (s Settings) of(set string) string {
 	}
 }
 
-// sets have the databases of the functions. The relay uses none of them.
-var sets = []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker}
-
-// setOf returns the set of a function's database; false: it has none.
+// setOf returns the set of a function's database; false: it has none, as the relay.
 func setOf(function string) (migrations.Set, bool) {
-	for _, set := range sets {
+	for _, set := range (migrations.Layout{}).Sets() {
 		if slices.Contains(set.Functions, function) {
 			return set, true
 		}

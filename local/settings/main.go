@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/serve"
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -77,7 +78,7 @@ func main() {
 	table(&page, "relay", relay.Config{})
 	table(&page, "runjob (the worker)", append(new(runjob.Config).Parts(), new(handlers.Config).Parts()...)...)
 	table(&page, "pull", new(pull.Config).Parts()...)
-	table(&page, "jobweaver serve, besides those of its functions", serve.Settings{})
+	table(&page, "jobweaver serve, besides those of its functions", serve.Settings{}, migrations.Layout{})
 	page.WriteString(tail)
 	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {
 		fail(err)
@@ -123,6 +124,9 @@ func table(page *bytes.Buffer, title string, configs ...any) {
 				continue
 			}
 			value := field.Tag.Get("default")
+			if slices.Contains(names, name) && field.Tag.Get("desc") == "" {
+				continue // another struct describes it
+			}
 			if field.Tag.Get("desc") == "" {
 				fail(fmt.Errorf("setting %s has no description", name))
 			}

@@ -85,7 +85,9 @@ func read(address string) (*pgx.ConnConfig, shortlived.Source, error) {
 	}
 	cfg.ValidateConnect, cfg.AfterConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite, unbounded
 	setMissing(cfg.RuntimeParams, meaning)
-	setMissing(cfg.RuntimeParams, map[string]string{"application_name": directName})
+	if cfg.RuntimeParams["application_name"] == "" {
+		Rename(cfg.RuntimeParams, directName)
+	}
 	return cfg, source, nil
 }
 

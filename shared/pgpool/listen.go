@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -31,8 +32,11 @@ func ListenTo(
 		return fmt.Errorf("listen to %s: %w", channels, err)
 	}
 	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
+	of := map[string]func(string) error{} // by the names at the server
 	for _, channel := range channels {
-		if _, err := raw.Exec(ctx, "LISTEN "+channel); err != nil {
+		own := channelIn(SchemaOf(pool), channel)
+		of[own] = on[channel]
+		if _, err := raw.Exec(ctx, "LISTEN "+pgx.Identifier{own}.Sanitize()); err != nil {
 			return fmt.Errorf("listen to %s: %w", channel, err)
 		}
 	}
@@ -45,7 +49,7 @@ func ListenTo(
 			err = cmp.Or(context.Cause(ctx), err)
 			return fmt.Errorf("listen to %s: %w", channels, err)
 		}
-		if err := on[notification.Channel](notification.Payload); err != nil {
+		if err := of[notification.Channel](notification.Payload); err != nil {
 			return err
 		}
 	}

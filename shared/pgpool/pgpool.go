@@ -45,12 +45,13 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	}
 	sessions := &sessions{}
-	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database, sessions}
 	cfg.BeforeConnect = Renewal(ofPool(url))
 	for _, option := range append(options, limits) {
 		option(cfg)
 	}
 	maps.DeleteFunc(cfg.ConnConfig.RuntimeParams, func(_, value string) bool { return value == asItIs })
+	Rename(cfg.ConnConfig.RuntimeParams, cfg.ConnConfig.RuntimeParams["application_name"])
+	cfg.ConnConfig.Tracer = spans{databaseOf(cfg.ConnConfig), sessions}
 	if cfg.ConnConfig.RuntimeParams[readOnly] != "on" {
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 		cfg.ConnConfig.OnPgError = sessions.onError

@@ -149,14 +149,16 @@ func endIdle(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE usename = current_user AND datname = current_database() AND state = 'idle'
 			AND (application_name = '' OR application_name LIKE 'jobweaver-%')
-			AND application_name NOT IN ($1, 'jobweaver-serve')`, directName)
+			AND application_name NOT LIKE $1 AND application_name NOT LIKE 'jobweaver-serve%'`, directName+"%")
 	return err
 }
 
 // connect opens a session at the server itself, with the settings of its role.
 func (p *pooler) connect(ctx context.Context) (*pgx.Conn, error) {
 	return Connect(ctx, p.server, func(cfg *pgx.ConnConfig) {
-		cfg.RuntimeParams, cfg.AfterConnect = map[string]string{"application_name": directName}, nil
+		Rename(cfg.RuntimeParams, directName)
+		named := cfg.RuntimeParams["application_name"]
+		cfg.RuntimeParams, cfg.AfterConnect = map[string]string{"application_name": named}, nil
 	})
 }
 

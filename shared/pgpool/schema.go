@@ -1,6 +1,7 @@
 package pgpool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, database, newest strin
 			if last != nil || errors.Is(ctx.Err(), context.Canceled) {
 				return fmt.Errorf("look for %s in the schema: %w", newest, errors.Join(last, ctx.Err()))
 			}
-			return fmt.Errorf("the schema lacks %s, which this version needs: run jobweaver migrate first", newest)
+			return fmt.Errorf("the schema %s lacks %s, which this version needs: run jobweaver migrate first",
+				cmp.Or(SchemaOf(pool), public), newest)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -79,7 +81,7 @@ func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error
 			continue // the caller retries
 		}
 		return fmt.Errorf("DATABASE_URL: the database %q has the schema of %s, and %s is needed",
-			pool.Config().ConnConfig.Database, other, wanted)
+			cmp.Or(SchemaOf(pool), pool.Config().ConnConfig.Database), other, wanted)
 	}
 	return nil
 }
@@ -90,11 +92,11 @@ func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there boo
 	err = pool.QueryRow(ctx, `
 		SELECT EXISTS (
 			SELECT FROM pg_attribute
-			WHERE attrelid = to_regclass('public.' || quote_ident($1)) AND $2::text IN ('', attname::text) AND NOT attisdropped
+			WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AND $2::text IN ('', attname::text) AND NOT attisdropped
 			UNION ALL
-			SELECT FROM pg_constraint WHERE conrelid = to_regclass('public.' || quote_ident($1)) AND conname = $2
+			SELECT FROM pg_constraint WHERE conrelid = to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AND conname = $2
 			UNION ALL
-			SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname || '()' = $3
+			SELECT FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname || '()' = $3
 		)`, relation, column, thing).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for %s: %w", thing, err)

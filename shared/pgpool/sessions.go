@@ -21,7 +21,7 @@ import (
 var meaning = map[string]string{
 	"default_transaction_isolation":  "read committed",
 	"default_transaction_deferrable": "off",
-	"search_path":                    "public",
+	"search_path":                    public,
 	"client_encoding":                "UTF8",
 	"timezone":                       "UTC",
 	"datestyle":                      "ISO, MDY",
@@ -158,7 +158,7 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 func (s *sessions) readSize(ctx context.Context, raw *pgconn.PgConn) {
 	if now := time.Now().UnixNano(); now-s.sized.Load() >= int64(sizeEvery) {
 		s.sized.Store(now)
-		answer := raw.ExecParams(ctx, "select pg_database_size(current_database())", nil, nil, nil, nil).Read()
+		answer := raw.ExecParams(ctx, sizeQuery, nil, nil, nil, nil).Read()
 		if answer.Err == nil && len(answer.Rows) == 1 {
 			if bytes, err := strconv.ParseInt(string(answer.Rows[0][0]), 10, 64); err == nil {
 				s.bytes.Store(bytes)
@@ -195,6 +195,11 @@ func sessionsOf(pool *pgxpool.Pool) *sessions {
 	}
 	return &sessions{} // a test has made the pool
 }
+
+// sizeQuery reads the size of the database, or of one schema of several.
+const sizeQuery = `select case current_schema() when 'public' then pg_database_size(current_database()) else (
+	select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
+	where relnamespace = current_schema()::regnamespace and relkind in ('r', 'm', 'S')) end`
 
 // spill has the server keep 3,000 rows in a temporary file on the disk of the database. The statements are one
 // transaction, as they are sent as one text.

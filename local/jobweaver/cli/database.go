@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -18,4 +19,12 @@ func DatabaseURL() (string, error) {
 		return "", err
 	}
 	return more.Complete(own.URL.Reveal())
+}
+
+// Layout returns where the installation has its tables, as INSTALLATION and DATABASE_SCHEMAS set it.
+func Layout() (layout migrations.Layout, err error) {
+	if err := envsettings.Load(&layout); err != nil {
+		return layout, err
+	}
+	return layout, layout.Installation.Check()
 }

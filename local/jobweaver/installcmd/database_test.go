@@ -19,7 +19,7 @@ func TestServerAddressMayBeInAFile(t *testing.T) {
 	if url, err := serverURL(); err == nil {
 		t.Errorf("no server is %q", url)
 	}
-	if url, err := databaseURL("API_DATABASE_URL", migrations.API); err == nil {
+	if url, err := databaseURL("API_DATABASE_URL", migrations.Layout{}, migrations.API); err == nil {
 		t.Errorf("no database is %q", url)
 	}
 	t.Setenv("DATABASE_URL_FILE", path)
@@ -30,7 +30,7 @@ func TestServerAddressMayBeInAFile(t *testing.T) {
 	if to, err := pgpool.ReadAddress(address); err != nil || to.Host != "there" {
 		t.Errorf("the server is %+v, %v", to, err)
 	}
-	if address, err = databaseURL("API_DATABASE_URL", migrations.API); err != nil {
+	if address, err = databaseURL("API_DATABASE_URL", migrations.Layout{}, migrations.API); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := pgpool.ReadAddress(address); err != nil || to.Host != "there" || to.Database != "jobweaver_api" {

@@ -153,6 +153,11 @@ func printPaused(ctx context.Context, o dev.Options, url string) {
 func fromEnvironment(o *dev.Options) error {
 	o.DatabaseURL = os.Getenv("DATABASE_URL")
 	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
+	layout, err := cli.Layout()
+	if err != nil {
+		return err
+	}
+	o.Layout = layout
 	names, err := queues()
 	if err != nil {
 		return err

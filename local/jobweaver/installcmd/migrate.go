@@ -15,69 +15,106 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
+// migration has the flags of the command migrate.
+type migration struct {
+	roles, services bool
+	passwords       []string
+	wait            time.Duration
+}
+
 // NewMigrate makes the command migrate.
 func NewMigrate() *cobra.Command {
-	var roles bool
-	var passwords string
-	var wait time.Duration
+	var m migration
 	cmd := &cobra.Command{
 		Use: "migrate", Args: cli.Exactly(0),
 		Short: "Create the three databases on the server DATABASE_URL, or bring them up to date",
-		Long: `Create the three databases on the server DATABASE_URL, or bring them up to date.
+		Long: `Create the three databases on the server DATABASE_URL, or bring them up to date. With DATABASE_SCHEMAS=true they are
+three schemas of that database, and with INSTALLATION their names and those of roles begin with it.
 
 With --roles each function gets a database role of its own, jobweaver_<function>, with the rights that it needs and no
-others. Only these roles and the databases' owner may then connect. A new role has no password: set one yourself, or
-give --passwords, or ROLES_PASSWORD for the roles without a file there. Use --roles each time, since a new version may
-need other rights.`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			server, err := serverURL()
-			if err != nil {
-				return err
-			}
-			if passwords != "" && !roles {
-				return cli.Usage("--passwords goes with --roles")
-			}
-			var given map[string]string
-			if roles {
-				if given, err = rolePasswords(passwords); err != nil {
-					return err
-				}
-			}
-			if err := pgpool.AwaitServer(cmd.Context(), server, wait); err != nil {
-				return err
-			}
-			urls, err := migrations.EnsureDatabases(cmd.Context(), server)
-			if err != nil {
-				return err
-			}
-			for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
-				begins := func(migration string) {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s begins\n", set.Database(), migration)
-				}
-				if err := migrations.Up(cmd.Context(), urls.Of(set.Functions[0]), set, begins); err != nil {
-					return err
-				}
-				state, err := schemaState(cmd.Context(), urls.Of(set.Functions[0]), set)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", set.Database(), state)
-				if !roles {
-					continue
-				}
-				if err := migrations.Grant(cmd.Context(), urls.Of(set.Functions[0]), set, given); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is open to %s\n", set.Database(), strings.Join(set.Roles(), ", "))
-			}
-			return nil
-		},
+others; with --services there are jobweaver_api, jobweaver_scheduler and jobweaver_worker, each with the rights of its
+functions, for processes of serve. Only these roles and the databases' owner may then connect. A new role has no
+password: set one yourself, or give --passwords, or ROLES_PASSWORD for the roles without a file there. Use the same
+flags each time, since a new version may need other rights.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.run(cmd) },
 	}
-	cmd.Flags().BoolVar(&roles, "roles", false, "make a database role for each function, with the rights that it needs")
-	cmd.Flags().StringVar(&passwords, "passwords", "",
-		"a folder with the passwords, one file for each role, with its name; roles without a file get none")
-	waitFlag(cmd, &wait)
+	cmd.Flags().BoolVar(&m.roles, "roles", false, "make a database role for each function, with the rights that it needs")
+	cmd.Flags().BoolVar(&m.services, "services", false, "make a role for each of api, scheduler and worker, which logs in")
+	cmd.Flags().StringSliceVar(&m.passwords, "passwords", nil,
+		"a folder with the passwords, one file for each role, with its name; roles without a file get none; repeatable")
+	waitFlag(cmd, &m.wait)
 	return cmd
+}
+
+func (m migration) run(cmd *cobra.Command) error {
+	server, err := serverURL()
+	if err != nil {
+		return err
+	}
+	layout, err := cli.Layout()
+	if err != nil {
+		return err
+	}
+	if len(m.passwords) > 0 && !m.roles && !m.services {
+		return cli.Usage("--passwords goes with --roles or --services")
+	}
+	var given map[string]string
+	if m.roles || m.services {
+		if given, err = rolePasswords(m.passwords, m.made(layout)); err != nil {
+			return err
+		}
+	}
+	if err := pgpool.AwaitServer(cmd.Context(), server, m.wait); err != nil {
+		return err
+	}
+	urls, err := layout.Ensure(cmd.Context(), server)
+	if err != nil {
+		return err
+	}
+	for _, set := range layout.Sets() {
+		if err := m.bringUp(cmd, urls.Of(set.Functions[0]), set, given); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// made returns the roles that get passwords.
+func (m migration) made(layout migrations.Layout) (roles []string) {
+	for _, set := range layout.Sets() {
+		if m.services {
+			roles = append(roles, set.ServiceRole())
+		}
+		if m.roles {
+			roles = append(roles, set.Roles()...)
+		}
+	}
+	return roles
+}
+
+// bringUp migrates one database or schema, and makes its roles.
+func (m migration) bringUp(cmd *cobra.Command, url string, set migrations.Set, passwords map[string]string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	begins := func(migration string) { fmt.Fprintf(out, "%s: %s begins\n", set.Database(), migration) }
+	if err := migrations.Up(ctx, url, set, begins); err != nil {
+		return err
+	}
+	state, err := schemaState(ctx, url, set)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is %s\n", set.Database(), state)
+	var roles []string
+	if m.roles {
+		roles, err = set.Roles(), migrations.Grant(ctx, url, set, passwords)
+	}
+	if m.services && err == nil {
+		roles, err = append(roles, set.ServiceRole()), migrations.GrantService(ctx, url, set, passwords)
+	}
+	if err == nil && len(roles) > 0 {
+		fmt.Fprintf(out, "%s is open to %s\n", set.Database(), strings.Join(roles, ", "))
+	}
+	return err
 }
 
 // schemaState returns how a database that was just migrated compares with this version.

@@ -6,9 +6,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// rolePasswords reads the passwords in the files of a folder, if there is one. ROLES_PASSWORD, if it is set, is the
-// password of the other roles: on a laptop a file for each role would be too much.
-func rolePasswords(folder string) (map[string]string, error) {
+// rolePasswords reads the passwords of roles in the files of folders, if there are some. ROLES_PASSWORD, if it is set,
+// is the password of the other roles: on a laptop a file for each role would be too much.
+func rolePasswords(folders, roles []string) (map[string]string, error) {
 	var common struct {
 		Password secret.Text `envconfig:"ROLES_PASSWORD"`
 	}
@@ -16,20 +16,18 @@ func rolePasswords(folder string) (map[string]string, error) {
 		return nil, err
 	}
 	passwords := map[string]string{}
-	if folder != "" {
+	if len(folders) > 0 {
 		var err error
-		if passwords, err = migrations.ReadPasswords(folder); err != nil {
+		if passwords, err = migrations.ReadPasswords(folders, roles); err != nil {
 			return nil, err
 		}
 	}
 	if !common.Password.IsSet() {
 		return passwords, nil
 	}
-	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
-		for _, role := range set.Roles() {
-			if _, has := passwords[role]; !has {
-				passwords[role] = common.Password.Reveal()
-			}
+	for _, role := range roles {
+		if _, has := passwords[role]; !has {
+			passwords[role] = common.Password.Reveal()
 		}
 	}
 	return passwords, nil

@@ -30,11 +30,15 @@ databases differ about a job, the newer state counts; a job that only one of the
 run it again; if nothing differs, it changes nothing. It connects to the databases on the server DATABASE_URL as their
 owner. If they are on separate servers, API_DATABASE_URL and SCHEDULER_DATABASE_URL name them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			apiURL, err := databaseURL("API_DATABASE_URL", migrations.API)
+			layout, err := cli.Layout()
 			if err != nil {
 				return err
 			}
-			schedulerURL, err := databaseURL("SCHEDULER_DATABASE_URL", migrations.Scheduler)
+			apiURL, err := databaseURL("API_DATABASE_URL", layout, migrations.API)
+			if err != nil {
+				return err
+			}
+			schedulerURL, err := databaseURL("SCHEDULER_DATABASE_URL", layout, migrations.Scheduler)
 			if err != nil {
 				return err
 			}
@@ -47,8 +51,11 @@ owner. If they are on separate servers, API_DATABASE_URL and SCHEDULER_DATABASE_
 	}
 }
 
-func databaseURL(setting string, set migrations.Set) (string, error) {
+func databaseURL(setting string, layout migrations.Layout, set migrations.Set) (string, error) {
 	if url := os.Getenv(setting); url != "" {
+		if layout.Schemas {
+			return layout.Address(url, set)
+		}
 		return url, nil
 	}
 	server, err := cli.DatabaseURL()
@@ -56,9 +63,9 @@ func databaseURL(setting string, set migrations.Set) (string, error) {
 		return "", err
 	}
 	if server == "" {
-		return "", cli.Usage("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
+		return "", cli.Usage("neither DATABASE_URL nor %s is set: where is %s?", setting, layout.Of(set).Database())
 	}
-	return migrations.WithDatabase(server, set.Database())
+	return layout.Address(server, set)
 }
 
 func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afterrestore.Report, err error) {
@@ -98,6 +105,7 @@ func requireNoFunctions(ctx context.Context, url string) (err error) {
 		err := conn.QueryRow(ctx, `
 			select current_database(), count(*), pg_sleep(0.05) from pg_stat_activity
 			where datname = current_database() and application_name like 'jobweaver-%'
+				and current_schema() in ('public', split_part(application_name, '@', 2))
 				and pid <> pg_backend_pid()`).Scan(&database, &functions, nil)
 		if err != nil || functions == 0 {
 			return err

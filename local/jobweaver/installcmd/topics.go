@@ -102,7 +102,7 @@ func report(cmd *cobra.Command, cfg kafkaevent.Config, list []jobevent.Topic) er
 		return err
 	}
 	for _, topic := range list {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", topic.Name)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", cfg.AtBrokers(topic.Name))
 		for _, d := range all {
 			if d.Topic == topic.Name {
 				fmt.Fprintf(cmd.OutOrStdout(), "  %s\n", d.Is)

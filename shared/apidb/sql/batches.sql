@@ -220,7 +220,7 @@ update batches set
 where batch_id = @batch_id;
 
 -- name: BatchesChanged :exec
-select pg_notify('jobweaver_schedules', ''); -- wakes cron
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', ''); -- wakes cron
 
 -- Deletes the batches that ended too long ago and have no jobs left.
 -- name: BatchesExpire :one

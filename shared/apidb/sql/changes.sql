@@ -1,6 +1,6 @@
 -- Notifies watchers of changed jobs, if the statement that changes them does not.
 -- name: ChangesNotify :exec
-select pg_notify('jobweaver_changes', payload) from unnest(@payloads::text[]) as payload;
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest(@payloads::text[]) as payload;
 
 -- Jobs that may wait for fewer jobs now that others have ended: for each owner, the first later jobs that have such a
 -- dependency, the followed jobs, and the next job of each ordering key. As in a list, only a limited number of a job's
@@ -39,4 +39,4 @@ where job_id = any (@job_ids::uuid[]) and jobs.after_ids is not null and asked.a
 
 -- Announces a watching client to all processes that change jobs.
 -- name: WatchersAnnounce :exec
-select pg_notify('jobweaver_watching', '');
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_watching', '');

@@ -98,7 +98,7 @@ with again as (
         job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
         created_at, finished_at
 ), woken as (
-    select pg_notify('jobweaver_deliveries', '') from again
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from again
 )
 select again.*, (select count(*) from woken)::bigint as woken from again;
 

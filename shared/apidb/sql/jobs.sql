@@ -239,9 +239,9 @@ with input as (
     on conflict do nothing
     returning version
 ), woken as (
-    select pg_notify('jobweaver_deliveries', '') from delivered limit 1
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
 ), notified as (
-    select pg_notify('jobweaver_changes', payload) from unnest(@payloads::text[]) as payload
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest(@payloads::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
     (select count(*) from notified)::bigint as notified
@@ -275,7 +275,7 @@ with input as (
     where answered.operation_id is not null and input.refused
     returning operation_id
 )
-select pg_notify('jobweaver_operations', '') from credited limit 1;
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '') from credited limit 1;
 
 -- name: JobsDeleted :many
 select job_id from deleted_jobs where job_id = any (@job_ids::uuid[]);
@@ -329,7 +329,7 @@ with input as (
     where operation_id is not null and command <> 'delete'
     returning operation_id
 ), woken as (
-    select pg_notify('jobweaver_operations', '') from credited limit 1
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '') from credited limit 1
 )
 select (select count(*) from gone)::bigint as deleted, (select count(*) from woken)::bigint as woken;
 

@@ -13,7 +13,7 @@ select operation_id, request_hash from operations
 where owner_id is not distinct from sqlc.narg('owner')::text and idempotency_key = @idempotency_key::text;
 
 -- name: OperationsWake :exec
-select pg_notify('jobweaver_operations', '');
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '');
 
 -- Newest first: the id orders by age.
 -- name: OperationsList :many

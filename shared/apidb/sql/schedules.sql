@@ -92,7 +92,7 @@ order by next_at
 limit 1;
 
 -- name: SchedulesChanged :exec
-select pg_notify('jobweaver_schedules', '');
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '');
 
 -- The beginning of a sealed text names the key that sealed it. @last_id ends the walk; nil: the walk continues to the
 -- last schedule.

@@ -295,4 +295,4 @@ limit 1;
 -- name: NotifyDue :exec
 -- Wakes the clock. A transaction with NOTIFY takes a lock of the whole server when it commits: a batch sends at most
 -- one.
-select pg_notify('jobweaver_due', '');
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_due', '');

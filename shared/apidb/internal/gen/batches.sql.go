@@ -424,7 +424,7 @@ func (q *Queries) BatchReopen(ctx context.Context, arg BatchReopenParams) error 
 }
 
 const BatchesChanged = `-- name: BatchesChanged :exec
-select pg_notify('jobweaver_schedules', '')
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
 `
 
 func (q *Queries) BatchesChanged(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 )
 
 const ChangesNotify = `-- name: ChangesNotify :exec
-select pg_notify('jobweaver_changes', payload) from unnest($1::text[]) as payload
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest($1::text[]) as payload
 `
 
 // Notifies watchers of changed jobs, if the statement that changes them does not.
@@ -121,7 +121,7 @@ func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([
 }
 
 const WatchersAnnounce = `-- name: WatchersAnnounce :exec
-select pg_notify('jobweaver_watching', '')
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_watching', '')
 `
 
 // Announces a watching client to all processes that change jobs.

@@ -513,7 +513,7 @@ with again as (
         job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
         created_at, finished_at
 ), woken as (
-    select pg_notify('jobweaver_deliveries', '') from again
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from again
 )
 select again.job_id, again.version, again.owner_id, again.job_status, again.url, again.status, again.tries, again.next_at, again.last_try_at, again.last_answer, again.last_error, again.created_at, again.finished_at, (select count(*) from woken)::bigint as woken from again
 `

@@ -39,7 +39,7 @@ with input as (
     where answered.operation_id is not null and input.refused
     returning operation_id
 )
-select pg_notify('jobweaver_operations', '') from credited limit 1
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '') from credited limit 1
 `
 
 type CommandsAnsweredParams struct {
@@ -520,9 +520,9 @@ with input as (
     on conflict do nothing
     returning version
 ), woken as (
-    select pg_notify('jobweaver_deliveries', '') from delivered limit 1
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
 ), notified as (
-    select pg_notify('jobweaver_changes', payload) from unnest($10::text[]) as payload
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest($10::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
     (select count(*) from notified)::bigint as notified
@@ -608,7 +608,7 @@ with input as (
     where operation_id is not null and command <> 'delete'
     returning operation_id
 ), woken as (
-    select pg_notify('jobweaver_operations', '') from credited limit 1
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '') from credited limit 1
 )
 select (select count(*) from gone)::bigint as deleted, (select count(*) from woken)::bigint as woken
 `

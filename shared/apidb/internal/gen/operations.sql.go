@@ -809,7 +809,7 @@ func (q *Queries) OperationsUnfinishedCount(ctx context.Context, arg OperationsU
 }
 
 const OperationsWake = `-- name: OperationsWake :exec
-select pg_notify('jobweaver_operations', '')
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_operations', '')
 `
 
 func (q *Queries) OperationsWake(ctx context.Context) error {

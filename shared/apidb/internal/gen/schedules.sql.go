@@ -311,7 +311,7 @@ func (q *Queries) ScheduleSeal(ctx context.Context, arg ScheduleSealParams) erro
 }
 
 const SchedulesChanged = `-- name: SchedulesChanged :exec
-select pg_notify('jobweaver_schedules', '')
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
 `
 
 func (q *Queries) SchedulesChanged(ctx context.Context) error {

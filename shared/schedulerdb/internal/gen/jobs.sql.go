@@ -929,7 +929,7 @@ func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, e
 }
 
 const NotifyDue = `-- name: NotifyDue :exec
-select pg_notify('jobweaver_due', '')
+select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_due', '')
 `
 
 // Wakes the clock. A transaction with NOTIFY takes a lock of the whole server when it commits: a batch sends at most
