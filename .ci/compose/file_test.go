@@ -72,13 +72,16 @@ func TestServicesStartAfterWhatTheyNeed(t *testing.T) {
 		"secrets": {}, "prometheus": {}, "postgres": after(types.ServiceConditionCompletedSuccessfully, "secrets"),
 		"grafana": after(types.ServiceConditionCompletedSuccessfully, "secrets"),
 		"relay":   after(types.ServiceConditionHealthy, "api"),
+		"migrate": after(types.ServiceConditionHealthy, "postgres"),
 	}
+	migrated := after(types.ServiceConditionHealthy, "kafka")
+	migrated["migrate"] = types.ServiceDependency{Condition: types.ServiceConditionCompletedSuccessfully, Required: true}
 	for _, service := range ours(project) {
-		if service.Name == "secrets" {
+		if once(service) {
 			continue
 		}
 		if _, other := want[service.Name]; !other {
-			want[service.Name] = after(types.ServiceConditionHealthy, "postgres", "kafka")
+			want[service.Name] = migrated
 		}
 		if h := service.HealthCheck; h == nil || !slices.Equal(h.Test, []string{"CMD", "/app", "healthcheck"}) {
 			t.Errorf("%s: health check %+v", service.Name, h)
@@ -255,7 +258,7 @@ func TestWhatIsWatchedIsThere(t *testing.T) {
 		scraped = append(scraped, match[1])
 	}
 	for _, service := range ours(project) {
-		if service.Name != "secrets" {
+		if !once(service) {
 			running = append(running, service.Name+":"+values(t, service)["METRICS_PORT"])
 		}
 	}

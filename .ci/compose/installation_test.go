@@ -38,6 +38,7 @@ type installation struct {
 	mails   *mailcatch.Server
 	gateway string // URL
 	worker  string // address
+	server  string // address of PostgreSQL
 	began   time.Time
 	key     string // an admin's
 
@@ -91,7 +92,8 @@ func newInstallation(t *testing.T, how launcher, startKafka func(context.Context
 	close(h.up["kafka"])
 	h.names = strings.NewReplacer(secretsFolder, how.at(secretsFolder))
 	h.run(h.project.Services["secrets"]) // first: the server mounts its volumes, too
-	h.names = strings.NewReplacer("postgres:5432", h.startPostgres(ctx), "kafka:9092", kafka.Brokers()[0],
+	h.server = h.startPostgres(ctx)
+	h.names = strings.NewReplacer("postgres:5432", h.server, "kafka:9092", kafka.Brokers()[0],
 		"worker:8080", h.worker, "http://localhost:8080", h.gateway, "/var/jobweaver/", how.at("/var/jobweaver/"), secretsFolder, how.at(secretsFolder))
 	close(h.up["postgres"])
 	h.began = time.Now()

@@ -107,6 +107,11 @@ func runs(t *testing.T, service types.ServiceConfig) (names []string) {
 	return names
 }
 
+// once reports whether a service of ours ends when it has done its work.
+func once(service types.ServiceConfig) bool {
+	return service.Name == "secrets" || service.Name == "migrate"
+}
+
 func mounts(volumes []types.ServiceVolumeConfig, target string) bool {
 	return slices.ContainsFunc(volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == target })
 }

@@ -15,11 +15,14 @@ const secretsFolder = "/run/secrets/"
 
 // readers lists the services that mount each secret's folder, except for the service that makes it.
 var readers = map[string][]string{
-	"admin":    {"api"},
-	"webhook":  {"api", "worker"},
-	"callback": {"api", "worker"},
-	"server":   {"api", "postgres", "scheduler", "worker"},
-	"grafana":  {"grafana"},
+	"admin":     {"api"},
+	"webhook":   {"api", "worker"},
+	"callback":  {"api", "worker"},
+	"server":    {"migrate", "postgres"},
+	"api":       {"api", "migrate"},
+	"scheduler": {"migrate", "scheduler"},
+	"worker":    {"migrate", "worker"},
+	"grafana":   {"grafana"},
 }
 
 // An administrator's key in .env would be known to each reader of the repository, and any web page in a browser

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 	"github.com/jobweaver/jobweaver/shared/testwait"
 )
@@ -61,7 +63,28 @@ func (h *installation) try() {
 		h.t.Logf("%s: %s", kind, h.ended(accepted.JobID))
 	}
 	h.pulls()
+	h.ownRoles()
 	h.secondStart()
+}
+
+// ownRoles checks that each service is connected to its own database, with a role that may nothing else.
+func (h *installation) ownRoles() {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), "postgres://postgres:"+h.secret("postgres", secretsFolder+"server/password")+"@"+h.server)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(h.t.Context()) }()
+	var connected, mighty string
+	if err := conn.QueryRow(h.t.Context(), `SELECT string_agg(DISTINCT usename || ' in ' || datname, ', ' ORDER BY usename || ' in ' || datname),
+			coalesce((SELECT string_agg(rolname, ', ') FROM pg_roles WHERE rolname LIKE 'jobweaver%'
+				AND (rolsuper OR rolcreatedb OR rolcreaterole OR pg_has_role(oid, 'postgres', 'MEMBER'))), '')
+		FROM pg_stat_activity WHERE datname LIKE 'jobweaver%'`).Scan(&connected, &mighty); err != nil {
+		h.t.Fatal(err)
+	}
+	if connected != "jobweaver_api in jobweaver_api, jobweaver_scheduler in jobweaver_scheduler, jobweaver_worker in jobweaver_worker" || mighty != "" {
+		h.t.Errorf("connected are %s; %q may more than their rights", connected, mighty)
+	}
 }
 
 // pulls checks that the gateway reaches the worker's pull, which hands out an attempt.
@@ -90,7 +113,7 @@ func (h *installation) secondStart() {
 	if out, err := again.CombinedOutput(); err != nil {
 		h.t.Fatalf("the second start: %v: %s", err, out)
 	}
-	if after := h.secretsMade(); len(before) < 6 || !maps.Equal(before, after) {
+	if after := h.secretsMade(); len(before) < 9 || !maps.Equal(before, after) {
 		h.t.Errorf("of %d secrets the second start has changed some, or there are others: %d", len(before), len(after))
 	}
 	if status, answer := h.ask(http.MethodGet, "/api/jobs?limit=1", ""); status != http.StatusOK {

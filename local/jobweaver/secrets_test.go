@@ -52,7 +52,7 @@ func TestSecretsAreCreatedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := filesOf(t, dir)
-	if len(first) != 6 {
+	if len(first) != 9 {
 		t.Fatalf("%d files", len(first))
 	}
 	for name, text := range first {

@@ -45,13 +45,13 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	}
 	sessions := &sessions{}
+	cfg.ConnConfig.Tracer = spans{databaseOf(cfg.ConnConfig), sessions}
 	cfg.BeforeConnect = Renewal(ofPool(url))
 	for _, option := range append(options, limits) {
 		option(cfg)
 	}
 	maps.DeleteFunc(cfg.ConnConfig.RuntimeParams, func(_, value string) bool { return value == asItIs })
 	Rename(cfg.ConnConfig.RuntimeParams, cfg.ConnConfig.RuntimeParams["application_name"])
-	cfg.ConnConfig.Tracer = spans{databaseOf(cfg.ConnConfig), sessions}
 	if cfg.ConnConfig.RuntimeParams[readOnly] != "on" {
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 		cfg.ConnConfig.OnPgError = sessions.onError
@@ -113,7 +113,12 @@ func ReadOnly() Option {
 
 // UsersDatabase leaves the search path and the role of sessions as the database and the role of the address have them.
 func UsersDatabase() Option {
-	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"search_path": asItIs, "role": asItIs}) }
+	return func(cfg *pgxpool.Config) {
+		set(cfg, map[string]string{"search_path": asItIs, "role": asItIs})
+		if tracer, ok := cfg.ConnConfig.Tracer.(spans); ok {
+			tracer.ofUser = true
+		}
+	}
 }
 
 // asItIs is the value of a setting that is left as it is.

@@ -25,8 +25,11 @@ func schemaIn(settings map[string]string) string {
 
 // SchemaOf returns the schema of a pool; empty: its database has no other set of tables.
 func SchemaOf(pool *pgxpool.Pool) string {
-	if p := sessionsOf(pool).pooler; p != nil {
-		return schemaIn(p.sessions)
+	switch s := sessionsOf(pool); {
+	case s.ofUser:
+		return ""
+	case s.pooler != nil:
+		return schemaIn(s.pooler.sessions)
 	}
 	return schemaIn(pool.Config().ConnConfig.RuntimeParams)
 }

@@ -44,6 +44,7 @@ const (
 // sessions is what the sessions of one pool have experienced.
 type sessions struct {
 	pooler *pooler // nil: there is none
+	ofUser bool    // its schema is none of ours
 	pool   atomic.Pointer[pgxpool.Pool]
 
 	mu        sync.Mutex

@@ -31,6 +31,9 @@ func secretFiles() []secretFile {
 		{name: "webhook/secret", kind: kept.SigningSecret()},
 		{name: "callback/secret", kind: kept.SigningSecret()},
 		{name: "server/password", kind: kept.Password(), pgpass: true},
+		{name: "api/jobweaver_api", kind: kept.Password()},
+		{name: "scheduler/jobweaver_scheduler", kind: kept.Password()},
+		{name: "worker/jobweaver_worker", kind: kept.Password()},
 		{name: "grafana/password", kind: kept.Password()},
 	}
 }
