@@ -33,6 +33,7 @@ var ways = map[string]string{
 	"services":   groups + everything + "database: {existingSecret: db, roles: services, caSecret: ca}\n",
 	"roles":      functions + everything + "database: {existingSecret: db, roles: functions, passwordsSecret: words}\n",
 	"for trials": bundled + everything,
+	"beside":     serve + everything + "installation: shop\ndatabase: {schemas: true}\n",
 }
 
 const everything = `
@@ -146,7 +147,7 @@ func TestEachSettingIsReadAndEachFileIsMounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofServe := []string{"PULL_PORT", "API_DATABASE_URL_FILE", "SCHEDULER_DATABASE_URL_FILE", "WORKER_DATABASE_URL_FILE"}
+	ofServe := []string{"PULL_PORT", "DATABASE_SCHEMAS", "API_DATABASE_URL_FILE", "SCHEDULER_DATABASE_URL_FILE", "WORKER_DATABASE_URL_FILE"}
 	eachWay(t, func(t *testing.T, _ string, objects []manifests.Object) {
 		for _, d := range manifests.Of[appsv1.Deployment](objects) {
 			names := functionsOf(d)

@@ -10,6 +10,12 @@ var effects = []effect{
 	{"image.pullPolicy", "image: {pullPolicy: Always}", external, single + container + "imagePullPolicy", "Always"},
 	{"image.pullSecrets", "image: {pullSecrets: [registry]}", external, single + pod + "imagePullSecrets/0/name", "registry"},
 
+	{"installation", "installation: shop", external, single + env("INSTALLATION"), "shop"},
+	{"installation", "installation: shop", functions + "database: {roles: functions}", "Job jobweaver-migrate-* " + env("INSTALLATION"), "shop"},
+	{"installation", "installation: shop", functions + "autoscaling: {keda: {enabled: true}}\n", "ScaledObject jobweaver-ingest spec/triggers/0/metadata/topic", "shop.job-created"},
+	{"installation", "installation: shop", scaled, "ScaledObject jobweaver-worker spec/triggers/0/metadata/consumerGroup", "shop.jobweaver-runjob-default"},
+	{"database.schemas", "database: {schemas: true}", external, single + env("DATABASE_SCHEMAS"), "true"},
+	{"database.schemas", "database: {schemas: true}", groups + "database: {roles: services}", "Job jobweaver-migrate-* " + env("DATABASE_SCHEMAS"), "true"},
 	{"database.existingSecret", external, "database: {url: 'postgres://a/b'}\n", single + pod + "volumes/[database]/secret/secretName", "db"},
 	{"database.url", "database: {existingSecret: '', url: 'postgres://u:p@h/d'}", external, "Secret jobweaver-database data/url", "cG9zdGdyZXM6Ly91OnBAaC9k"},
 	{"database.roles", "database: {roles: services}", groups, "Deployment jobweaver-api " + env("API_DATABASE_URL_FILE"), "/etc/jobweaver/database/api"},

@@ -3,9 +3,7 @@ package helm
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -65,6 +62,12 @@ func (m machine) start(spec corev1.PodSpec) (api, metrics string, ended chan str
 		m.t.Fatal(err)
 	}
 	c, files := spec.Containers[0], m.t.TempDir()
+	args := slices.Clone(c.Args)
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "/etc/") {
+			args[i] = filepath.Join(files, arg)
+		}
+	}
 	for _, mount := range c.VolumeMounts {
 		i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
 		if source := spec.Volumes[i].Secret; source != nil {
@@ -72,7 +75,7 @@ func (m machine) start(spec corev1.PodSpec) (api, metrics string, ended chan str
 		}
 	}
 	api, metrics = freeport.For(m.t), freeport.For(m.t)
-	cmd := exec.Command(self, c.Args...) //nolint:gosec // ourselves
+	cmd := exec.Command(self, args...) //nolint:gosec // ourselves
 	cmd.Env = append(os.Environ(), processEnv+"=1", "HOST=127.0.0.1", "TMPDIR="+m.t.TempDir())
 	for _, one := range c.Env {
 		value := one.Value
@@ -113,7 +116,13 @@ func (m machine) mount(source *corev1.SecretVolumeSource, folder string) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, item := range source.Items {
+	items := source.Items
+	if len(items) == 0 { // all keys
+		for key := range m.secrets[source.SecretName] {
+			items = append(items, corev1.KeyToPath{Key: key, Path: key})
+		}
+	}
+	for _, item := range items {
 		text, there := m.secrets[source.SecretName][item.Key]
 		if !there {
 			m.t.Fatalf("there is no key %s in the Secret %s", item.Key, source.SecretName)
@@ -198,20 +207,22 @@ func TestPodsOfGroupsWithARoleForEachServiceDoAJob(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = broker.Stop() })
 	key, admin := apikey.New().Reveal(), postgres(t)
-	objects := renderLines(t, groups+"database: {roles: services}\napiKey: {existingSecret: key}\n")
+	objects := renderLines(t, groups+"installation: shop\ndatabase: {roles: services, schemas: true, passwordsSecret: words}\napiKey: {existingSecret: key}\n")
 	made, _ := manifests.Named(objects, "Secret", "jobweaver-signing")
 	signing := map[string]string{}
 	for name, text := range made.Typed.(*corev1.Secret).Data {
 		signing[name] = string(text)
 	}
 	m := machine{t: t, brokers: strings.Join(broker.Brokers(), ","), secrets: map[string]map[string]string{
-		"db": {"url": admin}, "key": {"bootstrap-api-key": key}, "jobweaver-signing": signing,
+		"db": {"url": admin}, "key": {"bootstrap-api-key": key}, "jobweaver-signing": signing, "words": {},
 	}}
+	layout := migrations.Layout{Installation: "shop", Schemas: true}
+	for _, set := range layout.Sets() {
+		m.secrets["words"][set.ServiceRole()] = "secret"
+		m.secrets["db"][set.Name] = strings.Replace(admin, strings.SplitAfter(admin, "@")[0], "postgres://"+set.ServiceRole()+":secret@", 1)
+	}
 	_, _, migrated := m.start(manifests.Of[batchv1.Job](objects)[0].Spec.Template.Spec)
 	<-migrated
-	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
-		m.secrets["db"][set.Name] = serviceOf(t, admin, set)
-	}
 	var api, metrics string
 	for _, d := range manifests.Of[appsv1.Deployment](objects) {
 		at, measures, _ := m.start(d.Spec.Template.Spec)
@@ -220,25 +231,4 @@ func TestPodsOfGroupsWithARoleForEachServiceDoAJob(t *testing.T) {
 		}
 	}
 	doesAJob(t, api, metrics, key)
-}
-
-// serviceOf makes a login with the rights of a service's functions, as docs/kubernetes.md describes it, and returns the
-// address of its database.
-func serviceOf(t *testing.T, admin string, set migrations.Set) string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	statement := fmt.Sprintf("create role own_%s login password 'secret' in role %s", set.Name, strings.Join(set.Roles(), ", "))
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
-	address, err := url.Parse(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address.User, address.Path = url.UserPassword("own_"+set.Name, "secret"), "/"+set.Database()
-	return address.String()
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +42,9 @@ type kafkaUser struct {
 	}
 }
 
-// kafkaOf starts a broker that admits the users of users.yaml with their rights, as the functions see it.
-func kafkaOf(t *testing.T) (as func(user string) kafkaevent.Config) {
+// kafkaOf starts a broker that admits the users of users.yaml with their rights, as the functions see it, and those of
+// further texts of that form.
+func kafkaOf(t *testing.T, more ...string) (as func(user string) kafkaevent.Config) {
 	t.Helper()
 	ca := certtest.New(t)
 	pair := ca.Issue(t, "127.0.0.1")
@@ -53,7 +56,7 @@ func kafkaOf(t *testing.T) (as func(user string) kafkaevent.Config) {
 		kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
 		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}), //nolint:gosec // its default is 1.2
 	}
-	for _, user := range users(t) {
+	for _, user := range users(t, more...) {
 		opts = append(opts, kfake.User("SCRAM-SHA-512", user.Metadata.Name, "pass word", rights(t, user)...))
 	}
 	cluster, err := kfake.NewCluster(opts...)
@@ -70,14 +73,13 @@ func kafkaOf(t *testing.T) (as func(user string) kafkaevent.Config) {
 	}
 }
 
-func users(t *testing.T) (all []kafkaUser) {
+func users(t *testing.T, more ...string) (all []kafkaUser) {
 	t.Helper()
-	file, err := os.Open("kafka/users.yaml")
+	text, err := os.ReadFile("kafka/users.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
-	for documents := yaml.NewDecoder(file); ; {
+	for documents := yaml.NewDecoder(strings.NewReader(strings.Join(append(more, string(text)), "\n---\n"))); ; {
 		var user kafkaUser
 		if err := documents.Decode(&user); errors.Is(err, io.EOF) {
 			return all
@@ -143,6 +145,59 @@ func TestAFunctionPublishesAndConsumesItsOwnTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	received := false
+	if err := consumer.Run(ctx, func(context.Context, []*sarama.ConsumerMessage) (func() error, error) {
+		received = true
+		stop()
+		return nil, nil
+	}); err != nil || !received {
+		t.Errorf("received: %v, %v", received, err)
+	}
+}
+
+// The command of docs/production.md makes users who may use the topics of their installation and no others.
+func TestASecondInstallationHasUsersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/production.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`sed -E .*/users\.yaml`).FindString(string(page))
+	sed := exec.CommandContext(t.Context(), "sh", "-c", command)
+	sed.Dir = "../.."
+	text, err := sed.Output()
+	if err != nil {
+		t.Fatalf("%q: %v", command, err)
+	}
+	as := kafkaOf(t, string(text))
+	createTopics(t, as)
+	shop := func(user string) kafkaevent.Config {
+		cfg := as("shop-" + user)
+		cfg.Installation = "shop"
+		return cfg
+	}
+	createTopics(t, shop)
+	item, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, jobevent.Created{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := as("shop-jobweaver-kafka-cron")
+	for who, cfg := range map[string]kafkaevent.Config{"its own": shop("jobweaver-kafka-cron"), "the other": stranger} {
+		producer, err := kafkaevent.NewProducer(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer producer.Close()
+		if err := producer.Publish(t.Context(), []event.Event{item.Alone()}); (err == nil) != (who == "its own") {
+			t.Errorf("to the topic of %s installation: %v", who, err)
+		}
+	}
+	consumer, err := kafkaevent.NewBatchConsumer(shop("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,14 @@ The settings of a Deployment: .root, .name, .functions, .own (its values). Those
 {{- $env := dict "PORT" "8080" "METRICS_PORT" "9464" "GOMEMLIMIT" (include "jobweaver.memory" .own.resources.limits.memory) -}}
 {{- $_ := set $env "QUEUES" (join "," $v.queues) -}}
 {{- $_ := set $env "PULL_QUEUES" (join "," $v.pullQueues) -}}
+{{- with $v.installation }}{{ $_ := set $env "INSTALLATION" . }}{{ end -}}
 {{- $databases := include "jobweaver.databases" . | fromYaml -}}
 {{- if and $databases (eq $v.database.roles "shared") -}}
 {{- $_ := set $env "DATABASE_URL_FILE" "/etc/jobweaver/database/url" -}}
 {{- else -}}
 {{- range $key, $setting := $databases }}{{ $_ := set $env $setting (printf "/etc/jobweaver/database/%s" $key) }}{{ end -}}
 {{- end -}}
+{{- if and $databases $v.database.schemas }}{{ $_ := set $env "DATABASE_SCHEMAS" "true" }}{{ end -}}
 {{- with include "jobweaver.brokers" .root }}{{ $_ := set $env "KAFKA_BROKERS" . }}{{ end -}}
 {{- if $v.kafka.bundled.enabled }}{{ $_ := set $env "KAFKA_REPLICATION_FACTOR" "1" }}{{ end -}}
 {{- if $v.kafka.tls.enabled }}{{ $_ := set $env "KAFKA_TLS_ENABLED" "true" }}{{ end -}}
