@@ -50,7 +50,7 @@ func places(s Settings, chosen []string) (addresses, error) {
 	return all, nil
 }
 
-// migrate makes the databases on the server of DATABASE_URL, or the schemas in its database, and brings them up to date.
+// migrate makes the databases on the server of DATABASE_URL, or schemas in its database, and brings them up to date.
 // Why: docs/decisions/databases.md#three-databases-or-three-schemas-of-one
 func migrate(ctx context.Context, layout migrations.Layout, server string) error {
 	if err := pgpool.AwaitServer(ctx, server, serverPatience); err != nil {

@@ -171,7 +171,7 @@ func TestASettingThatCannotBeIsOneSentence(t *testing.T) {
 		"INSTALLATION=pg":                "INSTALLATION: ",
 		"DATABASE_SCHEMAS=yes please":    `DATABASE_SCHEMAS: "yes please" must be true or false`,
 	} {
-		p := start(t, "postgres://nobody@127.0.0.1:1/none", "", setting)
+		p := start(t, "postgres://tenant@127.0.0.1:1/none", "", setting)
 		<-p.ended
 		if _, sentence, _ := strings.Cut(p.text(), "ended with "); !strings.HasPrefix(sentence, want) || strings.Count(sentence, "\n") != 1 {
 			t.Errorf("%s: it printed %s", setting, p.text())

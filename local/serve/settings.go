@@ -47,8 +47,8 @@ func loadSettings() (s Settings, err error) {
 	}
 	// A pooler gives all sessions of a role in one database the same search path.
 	if s.layout.Schemas && more.Direct.IsSet() {
-		return s, errors.New("DATABASE_SCHEMAS: is true, and DATABASE_URL leads to a pooler, behind which each schema needs " +
-			"a role of its own: make them by jobweaver migrate --services, and set API_DATABASE_URL and so on")
+		return s, errors.New("DATABASE_SCHEMAS: is true, and DATABASE_URL leads to a pooler, behind which each schema " +
+			"needs a role of its own: make them by jobweaver migrate --services, and set API_DATABASE_URL and so on")
 	}
 	if err := s.layout.Installation.Check(); err != nil {
 		return s, err

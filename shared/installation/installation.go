@@ -10,8 +10,8 @@ import (
 // Name is the value of INSTALLATION. The empty one belongs to an installation without a name.
 type Name string
 
-// valid names need no quotes in PostgreSQL. A topic with one is never a topic of another installation, since no name has
-// the dot or the hyphen of topics. The longest names of PostgreSQL have 63 bytes, and those of Kafka 249.
+// valid names need no quotes in PostgreSQL. A topic with one is never a topic of another installation, since no name
+// has the dot or the hyphen of topics. PostgreSQL cuts names after 63 bytes, and Kafka refuses those of more than 249.
 var valid = regexp.MustCompile(`^[a-z][a-z0-9_]{0,19}$`)
 
 // Check returns an error unless the name is valid. It begins with the setting.

@@ -83,7 +83,8 @@ func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, err
 		if broker == nil {
 			return fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers)
 		}
-		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.cfg.ownNames(w.consumer.topics)))
+		topics := w.consumer.cfg.ownNames(w.consumer.topics)
+		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, topics))
 		if err != nil {
 			_ = broker.Close() // otherwise the dead connection would be the least loaded one again
 			return fmt.Errorf("describe topics: %w", err)

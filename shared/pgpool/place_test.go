@@ -61,8 +61,11 @@ func TestAUsersDatabaseHasTheChannelThatIsNamed(t *testing.T) {
 	}
 	defer pool.Close()
 	woken := make(chan struct{}, 10)
-	ended := make(chan error, 1)
-	go func() { ended <- pgpool.Listen(ctx, pool, "jobweaver_due", func() { woken <- struct{}{} }) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = pgpool.Listen(ctx, pool, "jobweaver_due", func() { woken <- struct{}{} })
+	}()
 	<-woken
 	if _, err := public.Exec(ctx, notify); err != nil {
 		t.Fatal(err)

@@ -92,12 +92,12 @@ func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there boo
 	err = pool.QueryRow(ctx, `
 		SELECT EXISTS (
 			SELECT FROM pg_attribute
-			WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AND $2::text IN ('', attname::text) AND NOT attisdropped
+			WHERE attrelid = named.relation AND $2::text IN ('', attname::text) AND NOT attisdropped
 			UNION ALL
-			SELECT FROM pg_constraint WHERE conrelid = to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AND conname = $2
+			SELECT FROM pg_constraint WHERE conrelid = named.relation AND conname = $2
 			UNION ALL
 			SELECT FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname || '()' = $3
-		)`, relation, column, thing).Scan(&there)
+		) FROM to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AS named(relation)`, relation, column, thing).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for %s: %w", thing, err)
 	}

@@ -28,8 +28,8 @@ func NewMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate", Args: cli.Exactly(0),
 		Short: "Create the three databases on the server DATABASE_URL, or bring them up to date",
-		Long: `Create the three databases on the server DATABASE_URL, or bring them up to date. With DATABASE_SCHEMAS=true they are
-three schemas of that database, and with INSTALLATION their names and those of roles begin with it.
+		Long: `Create the three databases on the server DATABASE_URL, or bring them up to date. With DATABASE_SCHEMAS=true
+they are three schemas of that database, and with INSTALLATION their names and those of roles begin with it.
 
 With --roles each function gets a database role of its own, jobweaver_<function>, with the rights that it needs and no
 others; with --services there are jobweaver_api, jobweaver_scheduler and jobweaver_worker, each with the rights of its
