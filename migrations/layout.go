@@ -26,12 +26,12 @@ type Layout struct {
 // Sets returns the schemas of the installation.
 func (l Layout) Sets() []Set { return []Set{l.Of(API), l.Of(Scheduler), l.Of(Worker)} }
 
-var role = regexp.MustCompile(`\bjobweaver_`)
+var roles = regexp.MustCompile(`\bjobweaver_`)
 
 // Of returns a set as the installation has it.
 func (l Layout) Of(set Set) Set {
 	set.installation = l.Installation
-	set.Grants = role.ReplaceAllLiteralString(set.Grants, l.Installation.InPostgres("jobweaver_"))
+	set.Grants = roles.ReplaceAllLiteralString(set.Grants, l.Installation.InPostgres("jobweaver_"))
 	if l.Schemas {
 		set.schema = set.Database()
 		set.FS = in(set.FS, set.schema)

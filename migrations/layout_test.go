@@ -92,6 +92,11 @@ func TestInstallationsOnOneServerHaveRolesAndTablesOfTheirOwn(t *testing.T) {
 		}
 		_ = conn.Close(t.Context())
 	}
+	var services string
+	if err := admin.QueryRow(t.Context(), `SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles
+		WHERE rolname LIKE '%jobweaver\_api' AND rolcanlogin`).Scan(&services); err != nil || services != "jobweaver_api shop_eu_jobweaver_api shop_jobweaver_api" {
+		t.Errorf("the services of the api log in as %s, %v", services, err)
+	}
 	exec(t, admin, "CREATE ROLE app LOGIN PASSWORD 'app'")
 	app := connect(t, strings.Replace(boss, "boss:boss@", "app:app@", 1)) // the database has other users, too
 	if _, err := app.Exec(t.Context(), "SELECT count(*) FROM jobweaver_api.jobs"); !isDenied(err) {

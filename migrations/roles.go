@@ -101,7 +101,7 @@ func setPassword(ctx context.Context, tx pgx.Tx, role string, passwords map[stri
 	}
 	verifier, err := scramVerifier(password)
 	if err == nil {
-		_, err = tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" LOGIN PASSWORD '"+verifier+"'")
+		_, err = tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" PASSWORD '"+verifier+"'")
 	}
 	if err != nil {
 		return fmt.Errorf("set password of %s: %w", role, err)

@@ -14,8 +14,8 @@ import (
 // ServiceRole is the role of a process that runs all functions of the set: it has the rights of each.
 func (s Set) ServiceRole() string { return s.installation.InPostgres("jobweaver_" + s.Name) }
 
-// GrantService is Grant, and creates the set's ServiceRole, which the user of url may then set. With a password, the
-// role may log in.
+// GrantService is Grant, and creates the set's ServiceRole, which the user of url may then set. The role may log in if
+// passwords is not nil, also without a password.
 func GrantService(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
 	if err := Grant(ctx, url, set, passwords); err != nil {
 		return err
@@ -39,8 +39,13 @@ func GrantService(ctx context.Context, url string, set Set, passwords map[string
 				return err
 			}
 		}
-		if err := setPassword(ctx, tx, set.ServiceRole(), passwords); err != nil {
-			return err
+		if passwords != nil {
+			if _, err := tx.Exec(ctx, "ALTER ROLE "+role+" LOGIN"); err != nil {
+				return err
+			}
+			if err := setPassword(ctx, tx, set.ServiceRole(), passwords); err != nil {
+				return err
+			}
 		}
 		_, err = tx.Exec(ctx, "GRANT "+members+" TO "+role+"; GRANT "+role+" TO CURRENT_USER")
 		return err
