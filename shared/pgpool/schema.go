@@ -96,8 +96,10 @@ func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there boo
 			UNION ALL
 			SELECT FROM pg_constraint WHERE conrelid = named.relation AND conname = $2
 			UNION ALL
-			SELECT FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname || '()' = $3
-		) FROM to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AS named(relation)`, relation, column, thing).Scan(&there)
+			SELECT FROM pg_proc
+			WHERE pronamespace = current_schema()::regnamespace AND proname || '()' = $3
+		) FROM to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) AS named(relation)`,
+		relation, column, thing).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for %s: %w", thing, err)
 	}
