@@ -169,6 +169,29 @@ func TestFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
 	}
 }
 
+func TestFirstKeyIsWrittenIntoTheSchemaOfTheInstallation(t *testing.T) {
+	at, layout := pgtest.Database(t, migrations.Worker), migrations.Layout{Installation: "shop", Schemas: true}
+	urls, err := layout.Ensure(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []migrations.Set{layout.Of(migrations.API), layout.Of(migrations.Scheduler)} {
+		if err := migrations.Up(t.Context(), urls.Of(set.Functions[0]), set, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("DATABASE_URL", at)
+	t.Setenv("INSTALLATION", "shop")
+	t.Setenv("DATABASE_SCHEMAS", "true")
+	if key, err := run(t, "", "keys", "bootstrap"); err != nil || !strings.HasPrefix(key, "jw_") {
+		t.Errorf("got %q, %v", key, err)
+	}
+	t.Setenv("INSTALLATION", "shop-eu")
+	if _, err := run(t, "", "keys", "bootstrap"); err == nil || !strings.HasPrefix(err.Error(), "INSTALLATION: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestKeyMayBeInAFileWithALineEnd(t *testing.T) {
 	var came string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

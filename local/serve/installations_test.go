@@ -53,13 +53,42 @@ func TestInstallationsShareAServerAndABrokerAndSeeNothingOfEachOther(t *testing.
 	if _, body := all["with a name"].get("/health/readiness"); strings.Contains(body, "DOWN") {
 		t.Errorf("it answers %s", body)
 	}
+	remove(t, all["in schemas"], database, migrations.Layout{Installation: "shop_eu", Schemas: true})
+	remove(t, all["with a name"], database, migrations.Layout{Installation: "shop"})
+	for way, c := range clients {
+		if all[way].hasEnded() {
+			continue
+		}
+		if job, err := c.Run(t.Context(), hello()); err != nil || job.Status != client.Completed {
+			t.Errorf("%s: after the removal of others the job is %+v, %v", way, job, err)
+		}
+	}
 	for way, p := range all {
+		if p.hasEnded() {
+			continue
+		}
 		if text := p.text(); strings.Contains(text, "level=ERROR") || strings.Contains(text, "rejected") {
 			t.Errorf("%s: it logs %s", way, text)
 		}
 		if code := p.stop(syscall.SIGTERM); code != 0 {
 			t.Errorf("%s: it exits with %d", way, code)
 		}
+	}
+}
+
+// remove removes an installation from PostgreSQL, as docs/servers.md describes it.
+func remove(t *testing.T, p *process, database string, layout migrations.Layout) {
+	t.Helper()
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("it exits with %d", code)
+	}
+	what, more := "database ", ""
+	if layout.Schemas {
+		what, more = "schema ", " cascade"
+	}
+	for _, set := range layout.Sets() {
+		run(t, database, "drop "+what+set.Database()+more)
+		run(t, database, "drop role "+strings.Join(append(set.Roles(), set.ServiceRole()), ", "))
 	}
 }
 

@@ -178,6 +178,15 @@ func (p *process) stop(signal syscall.Signal) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 func hello() client.JobRequest {
 	return client.JobRequest{JobType: "SIMULATION", Payload: map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}}}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
@@ -154,6 +155,15 @@ func newKeysBootstrap() *cobra.Command {
 			}
 			if at == "" {
 				return cli.Usage("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
+			}
+			layout, err := cli.Layout()
+			if err != nil {
+				return err
+			}
+			if layout.Schemas {
+				if at, err = layout.Address(at, migrations.API); err != nil {
+					return err
+				}
 			}
 			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration will create the table
 			defer cancel()
