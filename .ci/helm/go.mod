@@ -3,7 +3,6 @@ module github.com/jobweaver/jobweaver/ci/helm
 go 1.26.8
 
 require (
-	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jobweaver/jobweaver v0.0.0
 	github.com/jobweaver/jobweaver/ci/manifests v0.0.0
 	github.com/jobweaver/jobweaver/shared/client v0.1.0
@@ -95,6 +94,7 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/jcmturner/aescts/v2 v2.0.0 // indirect
 	github.com/jcmturner/dnsutils/v2 v2.0.0 // indirect
