@@ -148,6 +148,19 @@ func following(ctx context.Context, url string, set Set) (*migration, error) {
 	return nil, err
 }
 
+// Newest returns the number of the set's newest migration.
+func (s Set) Newest() (newest int64, err error) {
+	names, err := fs.Glob(s.FS, "*.sql")
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, fmt.Errorf("read migrations of %s database: %w", s.Name, err)
+		}
+		newest = max(newest, version)
+	}
+	return newest, err
+}
+
 // Versions returns the newest migration of the database at url, and the newest of set. A database that a newer
 // version has migrated is ahead of set: functions of this version work on it.
 func Versions(ctx context.Context, url string, set Set) (database, own int64, err error) {

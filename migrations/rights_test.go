@@ -202,7 +202,10 @@ func (r *reader) add(table, kind, bits string, needed rights) {
 // columns.
 func (r *reader) compare(t *testing.T, set migrations.Set, function string, needed rights) {
 	t.Helper()
-	granted := r.granted(t, migrations.Role(function))
+	granted, err := migrations.Granted(t.Context(), r.Conn, migrations.Role(function))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for right, columns := range needed {
 		have, ok := granted[right]
 		switch kind, thing, _ := strings.Cut(right, " "); {
@@ -220,41 +223,4 @@ func (r *reader) compare(t *testing.T, set migrations.Set, function string, need
 				set.Name, function, kind, thing)
 		}
 	}
-}
-
-// granted reads the rights of a role, including those of PUBLIC.
-func (r *reader) granted(t *testing.T, role string) rights {
-	t.Helper()
-	rows, err := r.Query(t.Context(), `
-		select acl.privilege_type || ' ' || relname, ''
-		from pg_class, aclexplode(relacl) as acl
-		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)
-		union all
-		select acl.privilege_type || ' ' || relname, attname
-		from pg_attribute join pg_class on attrelid = pg_class.oid, aclexplode(attacl) as acl
-		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)
-		union all
-		select acl.privilege_type || ' ' || proname, ''
-		from pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) as acl
-		where pronamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)`, role)
-	if err != nil {
-		t.Fatal(err)
-	}
-	granted := rights{}
-	var right, column string
-	_, err = pgx.ForEachRow(rows, []any{&right, &column}, func() error {
-		if column == "" {
-			granted[right] = nil
-		} else if have, ok := granted[right]; !ok || have != nil {
-			granted[right] = append(have, column)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, columns := range granted {
-		slices.Sort(columns)
-	}
-	return granted
 }
