@@ -26,6 +26,21 @@ func (a addresses) ofFunction(name string) string {
 	return a[set.Name]
 }
 
+// Databases returns what the environment names for serve: the address of each set's database, by the name of the set,
+// and whether its user is that of DATABASE_URL, which takes the role of the service.
+func Databases() (at map[string]string, acts map[string]bool, err error) {
+	s, err := loadSettings()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := places(s, []string{sets[0].Functions[0], sets[1].Functions[0], sets[2].Functions[0]})
+	acts = map[string]bool{}
+	for _, set := range sets {
+		acts[set.Name] = s.of(set.Name) == ""
+	}
+	return all, acts, err
+}
+
 // places returns the addresses of the databases. One that is not given is on the server of DATABASE_URL.
 func places(s Settings, chosen []string) (addresses, error) {
 	all := addresses{}

@@ -1,73 +1,16 @@
 package serve_test
 
 import (
-	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/pgtest/pgbouncer"
 )
-
-// pgbouncer starts a PgBouncer in front of a server, and returns the address of the server by it.
-func pgbouncer(t *testing.T, server, mode string) string {
-	t.Helper()
-	binary := "/usr/sbin/pgbouncer"
-	if _, err := os.Stat(binary); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skip("there is no pgbouncer (apt-get install pgbouncer)")
-		}
-		t.Fatal(err)
-	}
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pgbouncer-") // which another user may enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	password, _ := u.User.Password()
-	users, port := filepath.Join(dir, "users"), freeport.For(t)
-	write(t, users, fmt.Sprintf("%q %q\n", u.User.Username(), password))
-	write(t, filepath.Join(dir, "ini"), strings.Join([]string{
-		"[databases]", "* = host=" + u.Hostname() + " port=" + u.Port(), "[pgbouncer]", "listen_addr = 127.0.0.1",
-		"listen_port = " + port, "unix_socket_dir =", "auth_type = scram-sha-256", "auth_file = " + users,
-		"pool_mode = " + mode, "default_pool_size = 20", "max_client_conn = 500",
-	}, "\n"))
-	cmd := exec.Command(binary, filepath.Join(dir, "ini"))
-	if os.Getuid() == 0 { // it does not run as root
-		const unprivileged = 65534
-		for _, path := range []string{dir, users, filepath.Join(dir, "ini")} {
-			if err := os.Chown(path, unprivileged, unprivileged); err != nil {
-				t.Fatal(err)
-			}
-		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(out.String())
-		}
-	})
-	u.Host = "127.0.0.1:" + port
-	return u.String()
-}
 
 // Sessions of a pooler have no parameters of their start, no prepared statements, no LISTEN and no locks of their own.
 func TestAnInstallationRunsBehindAPooler(t *testing.T) {
@@ -76,7 +19,7 @@ func TestAnInstallationRunsBehindAPooler(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			direct := server(t).URL()
-			pooled := pgbouncer(t, direct, mode)
+			pooled := pgbouncer.Start(t, direct, mode)
 			first := start(t, pooled, "", "DATABASE_DIRECT_URL="+direct)
 			first.untilReady()
 			c := first.client(first.key())
@@ -164,7 +107,7 @@ func renewsSessions(t *testing.T, pooled, direct string) {
 // The error is that of the first start, with what to do.
 func TestAPoolerWithoutTheAddressOfItsServerIsNamed(t *testing.T) {
 	t.Parallel()
-	pooled := pgbouncer(t, server(t).URL(), "transaction")
+	pooled := pgbouncer.Start(t, server(t).URL(), "transaction")
 	p := start(t, pooled, "")
 	<-p.ended
 	if !strings.Contains(p.text(), "DATABASE_DIRECT_URL") {

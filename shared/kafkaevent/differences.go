@@ -56,6 +56,30 @@ func CompareTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) (al
 	return all, nil
 }
 
+// MissingTopics returns those of the topics that the brokers do not have, and asks them once. It needs the right
+// Describe on them.
+func MissingTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) (missing []jobevent.Topic, err error) {
+	err = bounded(ctx, func() error {
+		client, err := openClient(cfg, func(s *sarama.Config) {
+			s.Metadata.Full, s.Metadata.Retry.Max = true, 0
+		})
+		if err != nil {
+			return err
+		}
+		admin, err := sarama.NewClusterAdminFromClient(client)
+		if err != nil {
+			return errors.Join(err, client.Close())
+		}
+		defer func() { _ = admin.Close() }() // and the client
+		missing, err = missingTopics(admin, topics)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for topics: %w", err)
+	}
+	return missing, nil
+}
+
 func (c Config) compareTopics(
 	ctx context.Context, admin sarama.ClusterAdmin, topics []jobevent.Topic, brokers int,
 ) (all []Difference, err error) {

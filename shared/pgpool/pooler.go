@@ -109,16 +109,7 @@ func (p *pooler) configure(ctx context.Context) (changed bool, err error) {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", configuring); err != nil {
 			return err
 		}
-		missing, err := tx.Query(ctx, `
-			SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = %L', current_database(), name, value)
-			FROM jsonb_each_text($1) AS wanted(name, value) JOIN pg_settings USING (name)
-			WHERE NOT EXISTS (SELECT FROM pg_db_role_setting WHERE setrole = current_user::regrole
-				AND setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
-				AND wanted.name || '=' || wanted.value = ANY (setconfig))`, p.sessions)
-		if err != nil {
-			return err
-		}
-		statements, err := pgx.CollectRows(missing, pgx.RowTo[string])
+		statements, err := p.lacking(ctx, tx)
 		if err == nil && len(statements) > 0 {
 			changed = true
 			_, err = tx.Exec(ctx, strings.Join(statements, "; "))
@@ -127,10 +118,27 @@ func (p *pooler) configure(ctx context.Context) (changed bool, err error) {
 	})
 }
 
-// settings returns those of a session, without those of its connection.
-func (p *pooler) settings(ctx context.Context, db interface {
+// queryer is a connection, a pool or a transaction.
+type queryer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}) (map[string]string, error) {
+}
+
+// lacking returns the statements that give the role the settings that it does not have.
+func (p *pooler) lacking(ctx context.Context, db queryer) ([]string, error) {
+	rows, err := db.Query(ctx, `
+		SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = %L', current_database(), name, value)
+		FROM jsonb_each_text($1) AS wanted(name, value) JOIN pg_settings USING (name)
+		WHERE NOT EXISTS (SELECT FROM pg_db_role_setting WHERE setrole = current_user::regrole
+			AND setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND wanted.name || '=' || wanted.value = ANY (setconfig))`, p.sessions)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// settings returns those of a session, without those of its connection.
+func (p *pooler) settings(ctx context.Context, db queryer) (map[string]string, error) {
 	rows, err := db.Query(ctx, "SELECT name, setting FROM pg_settings WHERE name = ANY ($1) AND name NOT LIKE 'tcp%'",
 		slices.Collect(maps.Keys(p.sessions)))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -86,10 +87,14 @@ func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error
 	return nil
 }
 
-// HasSchema reports whether the database has a relation, a table.column, a table.constraint, or a function().
-func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there bool, err error) {
+// HasSchema reports whether the database has a relation, a table.column, a table.constraint, or a function(). db is a
+// pool or a connection.
+func HasSchema(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, thing string,
+) (there bool, err error) {
 	relation, column, _ := strings.Cut(thing, ".")
-	err = pool.QueryRow(ctx, `
+	err = db.QueryRow(ctx, `
 		SELECT EXISTS (
 			SELECT FROM pg_attribute
 			WHERE attrelid = named.relation AND $2::text IN ('', attname::text) AND NOT attisdropped

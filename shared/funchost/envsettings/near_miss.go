@@ -18,13 +18,14 @@ const (
 // WarnOfNearMisses logs the variables of the environment that are not a setting of any function but look like one:
 // otherwise AUHT=off would leave AUTH on unnoticed. It shows no values.
 func WarnOfNearMisses(ctx context.Context) {
-	if found := nearMisses(os.Environ()); len(found) > 0 {
+	if found := NearMisses(os.Environ()); len(found) > 0 {
 		telemetry.Logger(ctx).WarnContext(ctx, "unknown environment variables read like settings, and have no effect",
 			"variables", found)
 	}
 }
 
-func nearMisses(environ []string) (found []string) {
+// NearMisses returns such variables, each with the setting that it resembles.
+func NearMisses(environ []string) (found []string) {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		if likely := likelySetting(name); likely != "" {

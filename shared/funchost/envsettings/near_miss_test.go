@@ -35,7 +35,7 @@ func TestNamesLikeSettingsAreFound(t *testing.T) {
 
 func TestNearMissesAreNamedWithoutTheirValues(t *testing.T) {
 	t.Parallel()
-	got := nearMisses([]string{"PATH=/bin", "SMTP_PASWORD=secret", "AUHT=off", "AUTH=on"})
+	got := NearMisses([]string{"PATH=/bin", "SMTP_PASWORD=secret", "AUHT=off", "AUTH=on"})
 	want := []string{"AUHT (did you mean AUTH?)", "SMTP_PASWORD (did you mean SMTP_PASSWORD?)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
