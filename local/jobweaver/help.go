@@ -18,7 +18,7 @@ var groups = []struct{ title, commands string }{
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
-	{"Install and run", "dev serve function healthcheck migrate topics outbox keyset secrets after-restore"},
+	{"Install and run", "dev serve function healthcheck migrate doctor topics outbox keyset secrets after-restore"},
 }
 
 const environment = `
@@ -29,7 +29,7 @@ Environment variables:
   JOBWEAVER_CERT_FILE        a client certificate, with JOBWEAVER_KEY_FILE
   JOBWEAVER_CALLBACK_SECRET  for callback: the secret of the attempt or of the installation
   NO_COLOR                   when set, the output has no colors
-  DATABASE_URL, KAFKA_BROKERS, QUEUES  for dev, migrate, topics, keys bootstrap and after-restore
+  DATABASE_URL, KAFKA_BROKERS, QUEUES  for dev, migrate, doctor, topics, keys bootstrap and after-restore
 
 Exit codes:
   0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused

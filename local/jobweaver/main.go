@@ -58,7 +58,7 @@ func newRoot() *cobra.Command {
 		viewcmd.NewAudit(), viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
 		installcmd.NewDev(), installcmd.NewServe(), installcmd.NewFunction(), installcmd.NewHealthcheck(),
-		installcmd.NewMigrate(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
+		installcmd.NewMigrate(), installcmd.NewDoctor(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
 		installcmd.NewAfterRestore(), newVersion())
 	arrange(root)
 	completions(root)

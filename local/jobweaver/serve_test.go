@@ -20,7 +20,7 @@ import (
 // The commands of docs/servers.md, from an empty server to the first job.
 func TestServeDoesItsFirstJobWithinTenSeconds(t *testing.T) {
 	t.Parallel()
-	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
+	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +59,10 @@ func TestServeDoesItsFirstJobWithinTenSeconds(t *testing.T) {
 	testwait.CheckPromptly(t, "from an empty server to the first job it", time.Since(began), 10*time.Second)
 	if !strings.Contains(string(out), "COMPLETED") {
 		t.Errorf("it printed %s", out)
+	}
+	doctor := exec.CommandContext(t.Context(), self, "doctor", "--skip", "disk") //nolint:gosec // ourselves
+	doctor.Env = env
+	if out, err := doctor.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "\n0 findings\n") {
+		t.Errorf("doctor beside it: %v: %s", err, out)
 	}
 }

@@ -24,7 +24,7 @@ const serversPage = "docs/servers.md"
 // settings file for each function, with which the function connects to its database as its role.
 func TestServersPageSetsUpAnInstallation(t *testing.T) {
 	t.Parallel()
-	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
+	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,11 @@ func TestServersPageSetsUpAnInstallation(t *testing.T) {
 	}
 	if queues := sourced(t, filepath.Join(dir, "all.env"))["QUEUES"]; queues != "default,pull" {
 		t.Errorf("QUEUES is %q: pull has no queue, and does not start", queues)
+	}
+	doctor := exec.CommandContext(t.Context(), self, "doctor", "--env-dir", dir, "--skip", "disk") //nolint:gosec // ourselves
+	doctor.Env = append(os.Environ(), processEnv+"=1")
+	if out, err := doctor.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "\n0 findings\n") {
+		t.Errorf("doctor: %v: %s", err, out)
 	}
 	if ports["8080"] != "gateway" || !strings.HasPrefix(sourced(t, filepath.Join(dir, "runjob.env"))["CALLBACK_SECRETS"], "whsec_") {
 		t.Errorf("ports %v", ports)

@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest/pgbouncer"
+	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/testwait"
+)
+
+// server starts a PostgreSQL of the test's own, with an installation as serve makes it.
+func server(t *testing.T, settings map[string]string) (i *Installation, admin string) {
+	t.Helper()
+	s, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop() })
+	i = installation(t)
+	urls, err := migrations.EnsureDatabases(t.Context(), s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, set := range sets {
+		address := urls.Of(set.Functions[0])
+		if err := migrations.Up(t.Context(), address, set, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := migrations.GrantService(t.Context(), address, set); err != nil {
+			t.Fatal(err)
+		}
+		i.Databases[n].Address = secret.Of(address)
+	}
+	return i, s.URL()
+}
+
+// Autovacuum takes transaction ids of its own.
+func TestAHealthyInstallationHasNoFindingsAndIsNotChanged(t *testing.T) {
+	t.Parallel()
+	i, admin := server(t, map[string]string{"autovacuum_naptime": "1h"})
+	next := func() string { return query(t, admin, "pg_snapshot_xmax(pg_current_snapshot())") }
+	before := next()
+	for _, r := range Run(t.Context(), i, nil) {
+		if len(r.Findings) > 0 || r.Looks == "" {
+			t.Errorf("%s: %+v", r.Check, r.Findings)
+		}
+		for _, what := range r.Unseen {
+			if !strings.Contains(what, "clocks of the brokers") && !strings.Contains(what, "archive_mode is off") {
+				t.Errorf("%s: not seen: %s", r.Check, what)
+			}
+		}
+	}
+	if after := next(); after != before {
+		t.Errorf("transactions have written: the next number was %s and is %s", before, after)
+	}
+	if n := query(t, admin, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'jobweaver%'"); n != "0" {
+		t.Errorf("%s sessions are left", n)
+	}
+}
+
+func TestFaultsOfAServerAreFound(t *testing.T) {
+	t.Parallel()
+	i, admin := server(t, map[string]string{
+		"fsync": "off", "autovacuum": "off", "archive_mode": "on", "archive_command": "false", "max_prepared_transactions": "1",
+	})
+	exec(t, admin, "ALTER ROLE jobweaver_cron CREATEDB", "GRANT pg_read_all_data TO jobweaver_pull", "DROP ROLE jobweaver_scheduler",
+		"CREATE TABLE t (); SELECT pg_switch_wal()")
+	exec(t, i.api(), "BEGIN; CREATE TABLE t (); PREPARE TRANSACTION 'forgotten'")
+	testwait.Until(t, "archiving to fail", func() bool {
+		return query(t, admin, "SELECT failed_count > 0 FROM pg_stat_archiver") == "true"
+	})
+	i.limits.open = 0
+	found := map[string]string{}
+	for _, r := range Run(t.Context(), i, nil) {
+		for _, f := range r.Findings {
+			found[r.Check] += f.What + "\n"
+		}
+	}
+	for check, wants := range map[string][]string{
+		"rights": {
+			"jobweaver_cron has CREATEDB", "jobweaver_pull is a member of pg_read_all_data", "there is no role jobweaver_scheduler",
+		},
+		"postgres": {"fsync is off", "autovacuum is off"},
+		"vacuum":   {"prepared transaction"},
+		"backup":   {"archiving the log fails"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(found[check], want) {
+				t.Errorf("%s found %q, want %s", check, found[check], want)
+			}
+		}
+	}
+}
+
+func TestFaultsOfAPoolerAreFound(t *testing.T) {
+	t.Parallel()
+	i, admin := server(t, nil)
+	other, _ := server(t, nil)
+	pooled := address(t, pgbouncer.Start(t, admin, "transaction"))
+	direct := i.api()
+	i.Databases = i.Databases[:1]
+	plain := pgpool.Behind(pooled, direct)
+	for name, c := range map[string]struct{ address, want string }{
+		"an address that leads to a pooler":   {pooled, "DATABASE_DIRECT_URL"},
+		"a server's address that leads to it": {pgpool.Behind(pooled, pooled), ""},
+		"a role without settings":             {plain, "settings of its sessions"},
+		"a pooler that leads elsewhere":       {pgpool.Behind(pooled, other.api()), "leads to another database"},
+		"a pooler that does not answer":       {pgpool.Behind(strings.Replace(pooled, u(t, pooled), "127.0.0.1:1", 1), direct), "the pooler cannot be used"},
+	} {
+		i.Databases[0].Address = secret.Of(c.address)
+		check := "pooler"
+		if name == "an address that leads to a pooler" || c.want == "" { // PgBouncer refuses the session's parameters
+			check = "database"
+		}
+		if r := of(t, i, check); !found(r, c.want) {
+			t.Errorf("%s: %+v, not seen: %v", name, r.Findings, r.Unseen)
+		}
+	}
+	pool, err := pgpool.Open(t.Context(), plain, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), pgpool.PlannedOnce())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	i.Databases[0].Address = secret.Of(plain)
+	if r := of(t, i, "pooler"); len(r.Findings)+len(r.Unseen) > 0 {
+		t.Errorf("a pooler with all settings: %+v, not seen: %v", r.Findings, r.Unseen)
+	}
+	exec(t, pooled+"&default_query_exec_mode=exec", "SET lock_timeout = '99s'")
+	if r := of(t, i, "pooler"); !found(r, "another lock_timeout") {
+		t.Errorf("a session that another client has changed: %+v, not seen: %v", r.Findings, r.Unseen)
+	}
+}
+
+// address returns the address of the api's database by a pooler.
+func address(t *testing.T, pooler string) string {
+	t.Helper()
+	at, err := migrations.WithDatabase(pooler, migrations.API.Database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func u(t *testing.T, address string) (host string) {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Host
+}
