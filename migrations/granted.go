@@ -104,7 +104,8 @@ func (r Rights) Against(needed Rights) (differences []string) {
 		case !has:
 			differences = append(differences, "lacks "+shown(right, columns))
 		case have != nil && columns == nil:
-			differences = append(differences, fmt.Sprintf("lacks %s beyond the columns %s", shown(right, nil), strings.Join(have, ", ")))
+			differences = append(differences,
+				fmt.Sprintf("lacks %s beyond the columns %s", shown(right, nil), strings.Join(have, ", ")))
 		case have != nil && len(without(columns, have)) > 0:
 			differences = append(differences, "lacks "+shown(right, without(columns, have)))
 		}

@@ -121,7 +121,8 @@ func versions(ctx context.Context, l *look) {
 		}
 		l.fact("%s: PostgreSQL %s", d.where, name)
 		if number/10000 < l.limits.postgres {
-			l.find(d.where, "PostgreSQL "+name+" is too old", fmt.Sprintf("upgrade it to %d or later, best 18", l.limits.postgres))
+			l.find(d.where, "PostgreSQL "+name+" is too old",
+				fmt.Sprintf("upgrade it to %d or later, best 18", l.limits.postgres))
 		}
 		return nil
 	})
@@ -139,8 +140,8 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 		return err
 	}
 	var mayRead bool
-	err = d.conn.QueryRow(ctx, `SELECT coalesce(has_table_privilege(to_regclass('public.goose_db_version'), 'SELECT'), false)`).
-		Scan(&mayRead)
+	err = d.conn.QueryRow(ctx,
+		"SELECT coalesce(has_table_privilege(to_regclass('public.goose_db_version'), 'SELECT'), false)").Scan(&mayRead)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,8 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 		return err
 	}
 	var is int64
-	err = d.conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM public.goose_db_version WHERE is_applied").Scan(&is)
+	err = d.conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM public.goose_db_version WHERE is_applied").
+		Scan(&is)
 	switch {
 	case err != nil:
 		return err
@@ -161,11 +163,11 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 	default:
 		l.fact("%s: migration %d of %d", d.where, is, own)
 	}
-	var invalid []string
-	err = d.conn.QueryRow(ctx, `SELECT coalesce(array_agg(indexrelid::regclass::text), '{}') FROM pg_index
-		JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND relnamespace = 'public'::regnamespace`).Scan(&invalid)
+	invalid, err := texts(ctx, d.conn, `SELECT indexrelid::regclass::text FROM pg_index
+		JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND relnamespace = 'public'::regnamespace`)
 	for _, index := range invalid {
-		l.find(d.where, "index "+index+" is not valid: its creation was interrupted, or is under way", "REINDEX INDEX CONCURRENTLY "+index)
+		l.find(d.where, "index "+index+" is not valid: its creation was interrupted, or is under way",
+			"REINDEX INDEX CONCURRENTLY "+index)
 	}
 	return err
 }

@@ -79,7 +79,9 @@ func Run(ctx context.Context, installation *Installation, skip map[string]bool) 
 		if skip[check.Name] {
 			continue
 		}
-		l.result = &Result{Check: check.Name, Looks: check.Looks, Findings: []Finding{}, Unseen: []string{}, Facts: []string{}}
+		l.result = &Result{
+			Check: check.Name, Looks: check.Looks, Findings: []Finding{}, Unseen: []string{}, Facts: []string{},
+		}
 		check.run(ctx, l)
 		results = append(results, *l.result)
 	}

@@ -15,7 +15,7 @@ func topics(_ context.Context, l *look) {
 	at := strings.Join(b.cfg.Brokers, ",")
 	if b.away != nil {
 		l.find("KAFKA_BROKERS", "the brokers at "+at+" cannot be used: "+b.away.Error(),
-			"start them, or correct KAFKA_BROKERS, KAFKA_TLS_… and KAFKA_SASL_…; the user needs the right Describe on the topics")
+			"start them, or correct KAFKA_BROKERS, KAFKA_TLS_… and KAFKA_SASL_…; the user needs Describe on the topics")
 		return
 	}
 	l.fact("the brokers at %s answer", at)

@@ -95,14 +95,14 @@ func LoadFolder(dir string) (*Installation, error) {
 				return nil, err
 			}
 			within(append(common, own...), func() {
-				env, address := environment(function), ""
-				if address, err = ownDatabase(); err != nil {
+				env := environment(function)
+				address, err := ownDatabase()
+				if err != nil {
 					env.Wrong = append(env.Wrong, err)
-				}
-				i.Environments = append(i.Environments, env)
-				if address != "" {
+				} else {
 					i.Databases = append(i.Databases, Database{set, function, false, secret.Of(address)})
 				}
+				i.Environments = append(i.Environments, env)
 			})
 		}
 	}

@@ -23,13 +23,13 @@ type limits struct {
 }
 
 var usual = limits{
-	clocks: 2 * time.Second, postgres: 15, crowded: 80, free: 15, kept: 4 * gigabyte, open: 10 * time.Minute, dead: 1_000_000,
-	age: 1_000_000_000, expires: 14 * 24 * time.Hour, statfs: statfs,
+	clocks: 2 * time.Second, postgres: 15, crowded: 80, free: 15, kept: 4 * gigabyte, open: 10 * time.Minute,
+	dead: 1_000_000, age: 1_000_000_000, expires: 14 * 24 * time.Hour, statfs: statfs,
 }
 
 func statfs(dir string) (free, size uint64, err error) {
 	var disk syscall.Statfs_t
 	err = syscall.Statfs(dir, &disk)
-	block := uint64(disk.Bsize) //nolint:gosec,unconvert // its type differs between systems
+	block := uint64(disk.Bsize) //nolint:gosec // its type differs between systems
 	return disk.Bavail * block, disk.Blocks * block, err
 }

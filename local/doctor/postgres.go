@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,7 +32,8 @@ func postgres(ctx context.Context, l *look) {
 				return err
 			}
 			if !right {
-				l.find(d.where, setting.name+" is "+value+": "+setting.why, "set it to "+setting.values[:min(4, len(setting.values))])
+				best, _, _ := strings.Cut(setting.values, " ")
+				l.find(d.where, setting.name+" is "+value+": "+setting.why, "set it to "+best)
 			}
 		}
 		return nil
@@ -76,7 +78,8 @@ func (l *look) pooler(ctx context.Context, d *database) error {
 	}
 	through, err := pgpool.Through(ctx, address)
 	if err != nil {
-		l.find(d.where, "the pooler cannot be used: "+err.Error(), "correct the address, the user or the password at the pooler")
+		l.find(d.where, "the pooler cannot be used: "+err.Error(),
+			"correct the address, the user or the password at the pooler")
 		return nil
 	}
 	defer func() { _ = through.Close(ctx) }()
@@ -109,7 +112,8 @@ func (l *look) sameServer(ctx context.Context, d *database, through *pgx.Conn) e
 		return err
 	}
 	if !direct.at.Equal(pooled.at) || direct.name != pooled.name {
-		l.find(d.where, "the pooler leads to another database than DATABASE_DIRECT_URL", "let both lead to the same server and database")
+		l.find(d.where, "the pooler leads to another database than DATABASE_DIRECT_URL",
+			"let both lead to the same server and database")
 	}
 	return nil
 }

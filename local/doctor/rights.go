@@ -69,7 +69,8 @@ func (l *look) roles(ctx context.Context, d *database) error {
 // everyone finds rights of PUBLIC that let any user of the server in.
 func (l *look) everyone(ctx context.Context, d *database) error {
 	open, err := texts(ctx, d.conn, `
-		SELECT acl.privilege_type || ' on the database' FROM pg_database, aclexplode(coalesce(datacl, acldefault('d', datdba))) AS acl
+		SELECT acl.privilege_type || ' on the database'
+		FROM pg_database, aclexplode(coalesce(datacl, acldefault('d', datdba))) AS acl
 		WHERE datname = current_database() AND acl.grantee = 0
 		UNION ALL
 		SELECT acl.privilege_type || ' on the schema' FROM pg_namespace, aclexplode(nspacl) AS acl
@@ -81,7 +82,8 @@ func (l *look) everyone(ctx context.Context, d *database) error {
 }
 
 // lacking has those of the rights that the user of a session does not have.
-const lacking = `SELECT trim(concat_ws(' ', right_to, 'on', object, col)) FROM unnest($1::text[], $2::text[], $3::text[]) AS r (right_to, object, col)
+const lacking = `SELECT trim(concat_ws(' ', right_to, 'on', object, col))
+	FROM unnest($1::text[], $2::text[], $3::text[]) AS r (right_to, object, col)
 	WHERE NOT coalesce(CASE
 		WHEN right_to = 'EXECUTE' THEN (SELECT has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 			WHERE pronamespace = 'public'::regnamespace AND proname = object LIMIT 1)

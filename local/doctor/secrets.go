@@ -148,7 +148,8 @@ func (l *look) files() {
 	}
 }
 
-// fingerprint tells secrets apart, also on other machines, and shows nothing of them: they have at least 24 random bytes.
+// fingerprint distinguishes secrets, also those of two machines, and shows nothing of them: they have at least 24 random
+// bytes.
 func fingerprint(texts ...string) string {
 	if len(texts) == 0 {
 		return ""

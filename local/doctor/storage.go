@@ -32,7 +32,8 @@ func (l *look) slots(ctx context.Context, d *database) error {
 	rows, err := texts(ctx, d.conn, `
 		SELECT format('replication slot %s %s', slot_name, CASE
 			WHEN wal_status IN ('unreserved', 'lost') THEN 'has lost its WAL: its standby or backup has to begin anew'
-			ELSE format('keeps %s of WAL back%s', pg_size_pretty(kept), CASE WHEN active THEN '' ELSE ', and nothing reads it' END) END)
+			ELSE format('keeps %s of WAL back%s', pg_size_pretty(kept),
+				CASE WHEN active THEN '' ELSE ', and nothing reads it' END) END)
 		FROM pg_replication_slots, LATERAL (SELECT CASE WHEN pg_is_in_recovery() THEN 0
 			ELSE pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) END AS kept) AS held
 		WHERE wal_status IN ('unreserved', 'lost') OR kept > $1`, l.limits.kept)
@@ -103,7 +104,8 @@ func vacuum(ctx context.Context, l *look) {
 				coalesce(date_trunc('second', greatest(last_autovacuum, last_vacuum))::text, 'never'))
 			FROM pg_stat_user_tables WHERE n_dead_tup > greatest($1, n_live_tup)`, l.limits.dead)
 		for _, what := range late {
-			l.find(d.where, what, "VACUUM that table; look for open transactions, and for autovacuum_max_workers and its cost limit")
+			l.find(d.where, what,
+				"VACUUM that table; look for open transactions, and for autovacuum_max_workers and its cost limit")
 		}
 		return err
 	})

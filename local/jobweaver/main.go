@@ -58,8 +58,8 @@ func newRoot() *cobra.Command {
 		viewcmd.NewAudit(), viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
 		installcmd.NewDev(), installcmd.NewServe(), installcmd.NewFunction(), installcmd.NewHealthcheck(),
-		installcmd.NewMigrate(), installcmd.NewDoctor(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
-		installcmd.NewAfterRestore(), newVersion())
+		installcmd.NewMigrate(), installcmd.NewDoctor(), installcmd.NewTopics(), installcmd.NewOutbox(),
+		installcmd.NewSecrets(), installcmd.NewAfterRestore(), newVersion())
 	arrange(root)
 	completions(root)
 	return root

@@ -7,6 +7,7 @@
 //	load latency --url … --rate 100         and single ones at a steady rate
 //	load fill --database …                  copies of ended jobs, to measure what reads them
 //	load processes                          one process of jobweaver serve beside a process for each function
+//	load limit                              where one installation ends, simulated
 //	load plot draws docs/performance/results.json
 //
 // The other commands are roles that the bench plays in processes of their own.
@@ -24,7 +25,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "load", Short: "Measure JobWeaver through its public API", SilenceUsage: true}
-	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(), newProcesses(),
+	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(), newProcesses(), newLimit(),
 		newSystem(), newWorker(), newBroker(), newRelay(), newIngress())
 	err := root.ExecuteContext(ctx)
 	stop()

@@ -10,7 +10,7 @@ import (
 // Versions are the newest versions of requests that a broker knows, by the request's number in Kafka's protocol.
 type Versions map[int16]int16
 
-// Requests whose version tells the age of a broker.
+// Requests whose version shows the age of a broker.
 const (
 	fetch     = 1
 	joinGroup = 11

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Through opens one connection as a pool does: by the pooler of an address, if there is one, and without parameters that
-// the pooler would refuse.
+// Through opens one connection as a pool does: by the pooler of an address, if there is one, and without parameters
+// that the pooler would refuse.
 func Through(ctx context.Context, address string) (*pgx.Conn, error) {
 	if !IsBehind(address) {
 		return Connect(ctx, address)
