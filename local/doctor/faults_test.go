@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -264,4 +265,25 @@ func serving(t *testing.T, pair certtest.Pair) string {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
+}
+
+// The page has a line for each check, in their order, and no line for another one.
+func TestTheChecklistHasEachCheck(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| doctor | is as it should be if |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var named, all []string
+	for line := range strings.Lines(table) {
+		named = append(named, strings.Split(line, "`")[1])
+	}
+	for _, check := range Checks {
+		all = append(all, check.Name)
+	}
+	if !slices.Equal(named, all) {
+		t.Errorf("docs/operations.md has %q, doctor checks %q", named, all)
+	}
 }

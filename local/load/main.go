@@ -8,6 +8,7 @@
 //	load fill --database …                  copies of ended jobs, to measure what reads them
 //	load processes                          one process of jobweaver serve beside a process for each function
 //	load limit                              where one installation ends, simulated
+//	load size                               what 10 to 10,000 jobs a second need
 //	load plot draws docs/performance/results.json
 //
 // The other commands are roles that the bench plays in processes of their own.
@@ -25,7 +26,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "load", Short: "Measure JobWeaver through its public API", SilenceUsage: true}
-	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(), newProcesses(), newLimit(),
+	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(), newProcesses(), newLimit(), newSize(),
 		newSystem(), newWorker(), newBroker(), newRelay(), newIngress())
 	err := root.ExecuteContext(ctx)
 	stop()

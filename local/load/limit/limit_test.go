@@ -3,6 +3,7 @@ package limit
 import (
 	"bytes"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,23 @@ func TestBeyondTheEndNoMoreIsDone(t *testing.T) {
 		t.Errorf("at the end %+v, beyond %+v", end, beyond)
 	}
 	var out bytes.Buffer
-	if err := m.Print(&out); err != nil || !strings.Contains(out.String(), "it ends at ") || strings.Count(out.String(), "\n") != 11 {
+	if err := m.Print(&out); err != nil || !strings.Contains(out.String(), "it ends at ") || strings.Count(out.String(), "\n") != 12 {
 		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+// The page has the table of the command, so that neither changes alone.
+func TestOperationsHasTheSizesThatTheCommandPrints(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if err := PrintSizes(&table); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "\n\n"+table.String()+"\n") || !strings.Contains(string(page), PricesOf) {
+		t.Errorf("docs/operations.md lacks\n%s", &table)
 	}
 }

@@ -105,8 +105,34 @@ func (m Model) Print(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
+	fmt.Fprintf(w, "%-41s", "alone, databases on one core")
+	for _, part := range Parts {
+		fmt.Fprintf(w, " %10.0f", m.Alone()[part])
+	}
+	fmt.Fprintln(w)
 	_, err := fmt.Fprintf(w, "it ends at %.0f jobs/s: the busiest part is %s\n", end.Offered, end.Limit())
 	return err
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Alone returns at how many jobs a second each part would end by itself, in full batches; databases on one core.
+func (m Model) Alone() map[string]float64 {
+	dispatch := m.Costs.Dispatch
+	if m.Keys {
+		dispatch += m.Costs.KeysMore
+	}
+	commit := float64(m.Commit.Microseconds())
+	partition := func(cost float64) float64 {
+		return float64(m.Split) * most * 1e6 / (m.Costs.Statement + most*cost + commit)
+	}
+	return map[string]float64{
+		"lock":       most * 1e6 / (2*commit + most*dispatch),
+		"api":        1e6 / (m.Costs.Insert + m.Costs.Project),
+		"scheduler":  1e6 / (m.Costs.Ingest + dispatch + m.Costs.Finish),
+		"worker":     1e6 / m.Costs.Work,
+		"ingest":     partition(m.Costs.Ingest + dispatch),
+		"outcome":    partition(m.Costs.Finish),
+		"projection": partition(m.Costs.Project),
+	}
+}
