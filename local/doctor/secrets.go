@@ -148,8 +148,8 @@ func (l *look) files() {
 	}
 }
 
-// fingerprint distinguishes secrets, also those of two machines, and shows nothing of them: they have at least 24 random
-// bytes.
+// fingerprint distinguishes secrets, also those of two machines. It shows nothing of them, as they have at least 24
+// random bytes.
 func fingerprint(texts ...string) string {
 	if len(texts) == 0 {
 		return ""

@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	pgtest.Main(m)
+	pgtest.Main(m, kafkatest.IgnoreSarama()) // the embedded broker counts its groups by it
 }
 
 func TestEachKeysCommandSendsOneRequest(t *testing.T) {

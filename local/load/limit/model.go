@@ -1,5 +1,5 @@
-// Package limit simulates one installation from measured costs, to find where it ends: which of its parts is busy all the
-// time first, and at how many jobs a second.
+// Package limit simulates one installation from measured costs, to find where it ends: which of its parts is busy all
+// the time first, and at how many jobs a second.
 package limit
 
 import (

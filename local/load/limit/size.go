@@ -48,9 +48,18 @@ type Size struct {
 // Sizes are examples; each has a replica of PostgreSQL in another zone.
 var Sizes = []Size{
 	{10, singleUS, 7, singleAuditKB, "2 t4g.small, `serve` and its standby; 2 t4g.medium, PostgreSQL", 2*small + 2*medium},
-	{100, singleUS, 7, singleAuditKB, "2 t4g.medium, `serve` and its standby; 2 m7g.large, PostgreSQL", 2*medium + 2*large2},
-	{1_000, fasterUS, 1, batchAuditKB, "2 m7g.large, `serve`; 3 m7g.large, Kafka; 2 r7g.xlarge, PostgreSQL", 5*large2 + 2*memory4},
-	{10_000, 0, 1, batchAuditKB, "3 m7g.xlarge, `serve`; 3 m7g.xlarge, Kafka; 2 r7g.4xlarge, PostgreSQL", 6*xlarge4 + 2*memory16},
+	{
+		100, singleUS, 7, singleAuditKB,
+		"2 t4g.medium, `serve` and its standby; 2 m7g.large, PostgreSQL", 2*medium + 2*large2,
+	},
+	{
+		1_000, fasterUS, 1, batchAuditKB,
+		"2 m7g.large, `serve`; 3 m7g.large, Kafka; 2 r7g.xlarge, PostgreSQL", 5*large2 + 2*memory4,
+	},
+	{
+		10_000, 0, 1, batchAuditKB,
+		"3 m7g.xlarge, `serve`; 3 m7g.xlarge, Kafka; 2 r7g.4xlarge, PostgreSQL", 6*xlarge4 + 2*memory16,
+	},
 }
 
 // batched returns the cores that jobs in batches need, with fairness keys and with what retention deletes later.
@@ -69,7 +78,8 @@ func (s Size) dollars() float64 {
 
 // PrintSizes writes the table of docs/operations.md.
 func PrintSizes(w io.Writer) error {
-	fmt.Fprintln(w, "| jobs/s | cores: alone, in batches | WAL | disk, `RETAIN_COMPLETED` | audit log, 30 days | example | $ a month |")
+	fmt.Fprintln(w, "| jobs/s | cores: alone, in batches | WAL | disk, `RETAIN_COMPLETED` | audit log, 30 days "+
+		"| example | $ a month |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, s := range Sizes {
 		alone := "–"
@@ -77,7 +87,8 @@ func PrintSizes(w io.Writer) error {
 			alone = fmt.Sprintf("%.2g", s.Rate*s.Single/1e6)
 		}
 		_, err := fmt.Fprintf(w, "| %.0f | %s, %.2g | %.2g MB/s | %s, %s | %s | %s | %s |\n",
-			s.Rate, alone, s.batched(), s.walMB(), amount(s.diskGB()), days(s.KeepDays), amount(s.auditGB()), s.Machines, rounded(s.dollars()))
+			s.Rate, alone, s.batched(), s.walMB(), amount(s.diskGB()), days(s.KeepDays), amount(s.auditGB()), s.Machines,
+			rounded(s.dollars()))
 		if err != nil {
 			return err
 		}
