@@ -29,6 +29,6 @@ func newSize() *cobra.Command {
 	return &cobra.Command{
 		Use: "size", Args: cobra.NoArgs,
 		Short: "Print what 10 to 10,000 jobs a second need, from the measured costs of a job",
-		RunE: func(cmd *cobra.Command, _ []string) error { return limit.PrintSizes(cmd.OutOrStdout()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return limit.PrintSizes(cmd.OutOrStdout()) },
 	}
 }
