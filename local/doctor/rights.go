@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 const grantAgain = "jobweaver migrate --roles gives each role exactly its rights"
@@ -103,6 +104,9 @@ func (l *look) user(ctx context.Context, d *database) error {
 	switch {
 	case err != nil:
 		return err
+	case d.Acts && pgpool.IsBehind(d.Address.Reveal()):
+		l.fact("%s: behind a pooler the functions of serve have all rights of %s", d.where, name)
+		return nil
 	case d.Acts && !serviceRole:
 		l.find(d.where, "there is no role "+d.Set.ServiceRole()+": the functions have all rights of "+name,
 			"start serve once with a user that may create roles")

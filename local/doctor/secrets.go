@@ -112,6 +112,13 @@ func (l *look) keys() {
 		if _, err := sealing.New(e.Sealing); err != nil {
 			l.find(e.Name, err.Error(), "restore the keyset from its copy: without it sealed data is lost")
 		}
+		for setting, path := range map[string]string{
+			"EVENT_KEYS_FILE": e.Host.EventKeysFile, sealing.Setting: e.Sealing.File,
+		} {
+			if path != "" {
+				l.fact("%s of %s: fingerprint %s", setting, e.Name, content(path))
+			}
+		}
 	}
 	l.agree("EVENT_KEYS_FILE", func(e *Environment) (string, bool) { return content(e.Host.EventKeysFile), true })
 	l.agree(sealing.Setting, func(e *Environment) (string, bool) { return content(e.Sealing.File), e.runs(sealed...) })

@@ -130,6 +130,10 @@ func TestFaultsOfAPoolerAreFound(t *testing.T) {
 	if r := of(t, i, "pooler"); len(r.Findings)+len(r.Unseen) > 0 {
 		t.Errorf("a pooler with all settings: %+v, not seen: %v", r.Findings, r.Unseen)
 	}
+	exec(t, admin, "DROP ROLE jobweaver_api") // which serve does not take behind a pooler
+	if r := of(t, i, "rights"); len(r.Findings)+len(r.Unseen) > 0 {
+		t.Errorf("the rights behind a pooler: %+v, not seen: %v", r.Findings, r.Unseen)
+	}
 	exec(t, pooled+"&default_query_exec_mode=exec", "SET lock_timeout = '99s'")
 	if r := of(t, i, "pooler"); !found(r, "another lock_timeout") {
 		t.Errorf("a session that another client has changed: %+v, not seen: %v", r.Findings, r.Unseen)
