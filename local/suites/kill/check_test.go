@@ -66,7 +66,7 @@ const maxLost = 3
 // lostByUs counts the attempts whose workers the test killed or froze. A worker killed by another job is no excuse.
 func (e *evidence) lostByUs(job *shown) (n int) {
 	for _, a := range job.Attempts {
-		if e.pulled && a.Outcome == "lost" { // checkPulledRun finds the others
+		if (e.pulled || e.paired) && a.Outcome == "lost" { // checkPulledRun and checkRun find the others
 			n++
 		} else if life := e.lives[e.processes[a.WorkerID]]; a.Outcome == "lost" && (life.byUs || len(life.frozen) > 0) {
 			n++

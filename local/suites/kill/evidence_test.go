@@ -28,6 +28,7 @@ type evidence struct {
 	stepped   bool              // PostgreSQL's clock was stepped: its times are no evidence
 	wiped     bool              // the broker's data was wiped, and early dead letters with it
 	pulled    bool              // pull workers write the witness file, and the API does not name them
+	paired    bool              // a process ends when the other one has taken over
 
 	findings []finding
 }
@@ -64,6 +65,7 @@ func (h *fixture) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 		load: l, chaos: c, orders: map[string]*order{}, ran: map[string][]run{},
 		counts:    map[string][]counted{},
 		processes: map[string]string{}, lives: map[string]life{},
+		paired: h.plan.form == paired, wiped: h.plan.form == paired, // its broker is lost with the process
 	}
 	for _, o := range l.all() {
 		e.orders[o.key] = o

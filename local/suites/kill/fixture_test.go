@@ -28,7 +28,7 @@ import (
 type fixture struct {
 	t         *testing.T
 	dir       string
-	queues    []string
+	plan      plan
 	postgres  *localpostgres.Server
 	clock     *stepping.Control // PostgreSQL's; nil: the machine's
 	urls      migrations.URLs
@@ -49,6 +49,7 @@ const otherType = "WITNESS.OTHER"
 
 // plan describes an installation.
 type plan struct {
+	form    form
 	workers int
 	copies  int                        // of each other function; 0: from the flag
 	queues  []string                   // nil: only the default one
@@ -59,6 +60,15 @@ type plan struct {
 	stepped bool                       // PostgreSQL has a clock that can be stepped
 	env     func(name string) []string // additional settings of a process; nil: none
 }
+
+// form is how many processes the functions have.
+type form int
+
+const (
+	apart   form = iota // one each
+	grouped             // api, scheduler and each worker: jobweaver serve --functions
+	paired              // jobweaver serve with the broker in it, and its standby
+)
 
 func open(t *testing.T, workers int) *fixture {
 	t.Helper()
@@ -75,7 +85,7 @@ func build(t *testing.T, p plan) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &fixture{t: t, dir: dir, queues: p.queues}
+	h := &fixture{t: t, dir: dir, plan: p}
 	t.Cleanup(h.close)
 	cfg := localpostgres.Config{Dir: filepath.Join(dir, "postgres")}
 	if p.stepped {
@@ -85,10 +95,20 @@ func build(t *testing.T, p plan) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.startBroker(bin)
-	h.furnish()
+	if p.form != paired {
+		h.startBroker(bin)
+	}
+	h.urls, err = migrations.EnsureDatabases(t.Context(), h.postgres.URL())
+	must(t, err)
+	if p.form == apart {
+		h.furnish()
+	}
 	h.outside = newOutside(h)
-	h.startFunctions(bin, p)
+	if p.form == apart {
+		h.startFunctions(bin, p)
+	} else {
+		h.startServes(bin, p)
+	}
 	return h
 }
 
@@ -110,14 +130,10 @@ func (h *fixture) kafka() kafkaevent.Config {
 	return kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}
 }
 
-// furnish makes databases, tables and topics.
+// furnish makes tables and topics. jobweaver serve does that itself.
 func (h *fixture) furnish() {
 	h.t.Helper()
-	var err error
-	if h.urls, err = migrations.EnsureDatabases(h.t.Context(), h.postgres.URL()); err != nil {
-		h.t.Fatal(err)
-	}
-	err = errors.Join(
+	err := errors.Join(
 		migrations.Up(h.t.Context(), h.urls.API, migrations.API, nil),
 		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler, nil),
 		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker, nil),
@@ -145,7 +161,7 @@ func (h *fixture) createTopics(ctx context.Context) error {
 
 // allQueues returns the queues of the test's jobs, and that of pull.
 func (h *fixture) allQueues() []string {
-	queues := h.queues
+	queues := h.plan.queues
 	if len(queues) == 0 {
 		queues = []string{jobevent.DefaultQueue}
 	}

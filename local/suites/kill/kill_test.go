@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +24,25 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	rnd := newRand(t)
 	h := open(t, 4)
+	frozen, draining := h.workers()[2], h.workers()[3]
+	e := h.survive(rnd, d, func(submitting context.Context, l *load, c *chaos) {
+		l.submitting.Go(func() { l.every(submitting, 6*time.Second, l.queue) })
+		l.following.Go(func() { c.freezes(submitting, frozen) })
+		l.submitting.Go(func() { l.drains(submitting, draining) })
+		c.run(submitting, h.targets(frozen, draining))
+	})
+	h.checkHappened(e, d)
+	h.stopAll()
+	e.summarize(t)
+}
+
+// survive submits all kinds of jobs for d, while faults returns only after that, and checks every promise.
+func (h *fixture) survive(rnd *rand.Rand, d time.Duration, faults func(context.Context, *load, *chaos)) *evidence {
+	t := h.t
+	t.Helper()
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
-
 	submitting, stopSubmitting := context.WithTimeout(t.Context(), d)
 	defer stopSubmitting()
 	l.run(submitting)
@@ -34,20 +50,16 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
 	l.submitting.Go(func() { l.every(submitting, 3*time.Second, l.batch) })
 	l.submitting.Go(func() { l.every(submitting, 2*time.Second, l.flow) })
-	l.submitting.Go(func() { l.every(submitting, 6*time.Second, l.queue) })
 	for n := range 4 {
 		l.submitting.Go(func() { l.every(submitting, time.Millisecond, l.debounce(fmt.Sprint(n/2))) }) // two for each key
 	}
-	frozen, draining := h.workers()[2], h.workers()[3]
-	l.following.Go(func() { c.freezes(submitting, frozen) })
-	l.submitting.Go(func() { l.drains(submitting, draining) })
-	c.run(submitting, h.targets(frozen, draining))
+	faults(submitting, l, c)
 	l.submitting.Wait()
 	calm := time.Now()
 	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
 		t.Error(err)
 	}
-	drained := time.Since(calm)
+	t.Logf("drained %s after the last kill", time.Since(calm).Round(time.Millisecond))
 	if t.Failed() {
 		unfollow()
 	}
@@ -56,7 +68,9 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h.settleDown(drainWithin)
 	h.endBatches(drainWithin)
 	h.endFlows(drainWithin)
-	h.endQueues(drainWithin)
+	if h.plan.form == apart {
+		h.endQueues(drainWithin)
+	}
 
 	e := h.evidence(t.Context(), l, c)
 	e.takeScheduled(t.Context(), h.api)
@@ -69,10 +83,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	e.checkOutside(h.outside)
 	h.checkDatabases(e)
 	h.report(e)
-	h.checkHappened(e, d)
-	h.stopAll()
-	t.Logf("drained %s after the last kill", drained.Round(time.Millisecond))
-	e.summarize(t)
+	return e
 }
 
 // settleDown waits until every command is answered, and all that the last commands began has ended.

@@ -17,6 +17,7 @@ type process struct {
 	bin  string
 	env  []string
 	log  string
+	port string // of jobweaver serve
 
 	mu       sync.Mutex
 	number   int // of its lives

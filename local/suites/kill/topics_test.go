@@ -19,8 +19,12 @@ func (h *fixture) admin() (sarama.ClusterAdmin, error) {
 	return sarama.NewClusterAdmin(h.brokers, cfg)
 }
 
-// published counts, by id, the events of single jobs on topics, with others or alone.
+// published counts, by id, the events of single jobs on topics, with others or alone. No other process reaches the
+// broker of jobweaver serve.
 func (h *fixture) published(topics ...string) (map[string]int, error) {
+	if h.plan.form == paired {
+		return map[string]int{}, nil
+	}
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
 // Command worker is a worker with a job type of its own, WITNESS, which records in a file what it does; WITNESS.OTHER
-// is another name of it. It is also an example of a Go program that runs its own job types.
+// is another name of it. It is also an example of a Go program that runs its own job types. With SERVE_FUNCTIONS it is
+// `jobweaver serve` with these types.
 package main
 
 import (
@@ -9,12 +10,16 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/serve"
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
@@ -24,7 +29,33 @@ type settings struct {
 	Name string `envconfig:"WITNESS_NAME"` // of this process in it
 }
 
-func main() { funchost.Main(runjob.Name, build) }
+func main() {
+	names, is := os.LookupEnv("SERVE_FUNCTIONS")
+	if !is {
+		funchost.Main(runjob.Name, build)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	err := runServe(ctx, names)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "serve:", err)
+		os.Exit(1)
+	}
+}
+
+func runServe(ctx context.Context, names string) error {
+	for i := range functions.All {
+		if functions.All[i].Name == runjob.Name {
+			functions.All[i].Wire = build
+		}
+	}
+	o := serve.Options{Out: os.Stdout}
+	if names != "" {
+		o.Functions = strings.Split(names, ",")
+	}
+	return serve.Run(ctx, o)
+}
 
 func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
