@@ -13,7 +13,8 @@ const leastRetention = 24 * time.Hour
 
 // Config has the settings of how long ended jobs, audit entries and rejected records are kept.
 type Config struct {
-	Broker bool `ignored:"true"` // events go to K_SINK, and no topics
+	Broker    bool `ignored:"true"` // events go to K_SINK, and no topics
+	NewBroker bool `ignored:"true"` // the broker has begun with this process: earlier statuses may be lost
 
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`

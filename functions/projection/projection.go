@@ -28,6 +28,7 @@ const Name = "projection"
 type Function struct {
 	store      stores
 	leastAge   time.Duration // at which a job without a status is published again
+	newBroker  bool          // the first walk over the jobs in flight is about all of them
 	reconcile  reconcile
 	expiry     expiry
 	statistics statistics
@@ -45,7 +46,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		least = leastAgeBroker
 	}
 	return &Function{
-		store: newStores(db), leastAge: least, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
+		store: newStores(db), leastAge: least, newBroker: cfg.NewBroker, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
 		counting: telemetry.Trouble{What: "count for the statistics"},
 	}, nil
 }

@@ -24,6 +24,8 @@ const (
 	// and those of a burst can take most of a minute: publishing its jobs again would double the load just then.
 	leastAge       = 10 * time.Second
 	leastAgeBroker = 40 * time.Second
+	// silence is the age of a status at which the scheduler is asked about a job in flight.
+	silence = time.Minute
 	// round is the least duration of one walk over all waiting jobs.
 	round = time.Minute
 )
@@ -132,7 +134,11 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	if err != nil {
 		return nil, err
 	}
-	inFlight, err := f.store.statuses.JobsInFlight(ctx, r.inFlight.page(now, most))
+	least := silence
+	if f.newBroker && r.inFlight.since.IsZero() {
+		least = 0
+	}
+	inFlight, err := f.store.statuses.JobsInFlight(ctx, r.inFlight.page(now, most), least)
 	if err != nil {
 		return nil, err
 	}

@@ -203,6 +203,23 @@ func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
 	}
 }
 
+// Otherwise a job would show RUNNING for a minute that ended just before a jobweaver serve was killed.
+func TestWithANewBrokerAllJobsInFlightAreAskedAboutAtOnce(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, projection.Config{NewBroker: true})
+	id := h.accept().Subject()
+	h.handle(status(t, id, 7, jobstate.Running))
+	for _, want := range []int{1, 0} {
+		if got := h.next(); len(got) != want {
+			t.Errorf("got %v", got)
+		}
+	}
+	h.grow(time.Minute)
+	if got := h.next(); len(got) != 1 {
+		t.Errorf("after a minute got %v", got)
+	}
+}
+
 func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions"
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
+	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/pull"
 	"github.com/jobweaver/jobweaver/functions/relay"
 	"github.com/jobweaver/jobweaver/functions/runjob"
@@ -72,9 +73,12 @@ func (p *process) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// connect sets where functions of this process reach each other over HTTP, unless the environment does.
+// connect sets where functions of this process reach each other over HTTP, unless the environment does, and what they
+// must know of the broker.
 func (p *process) connect(cfg any, pulls net.Listener) {
 	switch cfg := cfg.(type) {
+	case *projection.Config:
+		cfg.NewBroker = p.server != nil
 	case *pullworkers.Config:
 		if pulls != nil && p.PullPort == 0 {
 			cfg.URLs = append(cfg.URLs, "http://"+pulls.Addr().String())

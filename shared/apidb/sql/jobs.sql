@@ -396,7 +396,7 @@ from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;
 
--- Jobs in flight, whenever another minute has passed since their last status.
+-- Jobs in flight: when their last status is as old as @least, and whenever another minute has passed since.
 -- name: JobsInFlight :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
@@ -405,9 +405,9 @@ select in_flight.job_id, in_flight.version
 from pass cross join generate_series(5, 7) as shelf cross join lateral (
     select job_id, version from jobs
     where shelf_of(status, version) = shelf and job_id > @after_id::uuid
-        and updated_at <= pass.until - interval '60 s'
-        and floor(date_part('epoch', pass.until - updated_at) / 60)
-            > greatest(floor(date_part('epoch', pass.since - updated_at) / 60), 0)
+        and updated_at <= pass.until - @least::interval
+        and floor(date_part('epoch', pass.until - updated_at - @least) / 60)
+            > greatest(floor(date_part('epoch', pass.since - updated_at - @least) / 60), -1)
     order by job_id
     limit @max_jobs::int
 ) as in_flight

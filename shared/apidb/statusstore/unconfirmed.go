@@ -89,10 +89,11 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]comman
 	return commands, nil
 }
 
-// JobsInFlight returns QUEUED, RUNNING and WAITING jobs, each once for every minute without a status.
-func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.ReportJob, error) {
+// JobsInFlight returns QUEUED, RUNNING and WAITING jobs, each when its last status has the least age, and once for
+// every further minute.
+func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page, least time.Duration) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsInFlight(ctx, gen.JobsInFlightParams{
-		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit), Least: least,
 	})
 	if err != nil {
 		return nil, apidb.Classify("find jobs in flight", err)

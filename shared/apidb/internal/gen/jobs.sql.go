@@ -712,24 +712,25 @@ func (q *Queries) JobsForgetStatuses(ctx context.Context, arg JobsForgetStatuses
 
 const JobsInFlight = `-- name: JobsInFlight :many
 with pass as (
-    select $3::timestamptz as since, $4::timestamptz as until
+    select $4::timestamptz as since, $5::timestamptz as until
 )
 select in_flight.job_id, in_flight.version
 from pass cross join generate_series(5, 7) as shelf cross join lateral (
     select job_id, version from jobs
     where shelf_of(status, version) = shelf and job_id > $1::uuid
-        and updated_at <= pass.until - interval '60 s'
-        and floor(date_part('epoch', pass.until - updated_at) / 60)
-            > greatest(floor(date_part('epoch', pass.since - updated_at) / 60), 0)
+        and updated_at <= pass.until - $2::interval
+        and floor(date_part('epoch', pass.until - updated_at - $2) / 60)
+            > greatest(floor(date_part('epoch', pass.since - updated_at - $2) / 60), -1)
     order by job_id
-    limit $2::int
+    limit $3::int
 ) as in_flight
 order by in_flight.job_id
-limit $2
+limit $3
 `
 
 type JobsInFlightParams struct {
 	AfterID uuid.UUID
+	Least   time.Duration
 	MaxJobs int32
 	Since   time.Time
 	Until   time.Time
@@ -740,10 +741,11 @@ type JobsInFlightRow struct {
 	Version int64
 }
 
-// Jobs in flight, whenever another minute has passed since their last status.
+// Jobs in flight: when their last status is as old as @least, and whenever another minute has passed since.
 func (q *Queries) JobsInFlight(ctx context.Context, arg JobsInFlightParams) ([]JobsInFlightRow, error) {
 	rows, err := q.db.Query(ctx, JobsInFlight,
 		arg.AfterID,
+		arg.Least,
 		arg.MaxJobs,
 		arg.Since,
 		arg.Until,
