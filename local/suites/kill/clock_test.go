@@ -37,7 +37,7 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	}
 	t.Parallel()
 	rnd := newRand(t)
-	h := build(t, plan{workers: 2, stepped: true})
+	h := build(t, plan{form: grouped, workers: 2, stepped: true})
 	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 	l.shapes = briefShapes[:2]
 	submitting, stopSubmitting := context.WithCancel(t.Context())

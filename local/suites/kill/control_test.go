@@ -32,14 +32,14 @@ func has(name, value string) func(*shape) bool {
 	return func(s *shape) bool { return s.request[name] == value }
 }
 
-// TestOrdersAndLimitsHold runs jobs of many keys, and jobs under limits of their type, queue and owner, on two of
-// each function and three workers. Limits change, an owner is paused, and PostgreSQL is killed meanwhile. The witness
+// TestOrdersAndLimitsHold runs jobs of many keys, and jobs under limits of their type, queue and owner, on two processes
+// of each service and three workers. Limits change, an owner is paused, and PostgreSQL is killed meanwhile. The witness
 // records what ran when.
 func TestOrdersAndLimitsHold(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := build(t, plan{workers: 3, copies: 2, queues: []string{"default", narrow}})
+	h := build(t, plan{form: grouped, workers: 3, copies: 2, queues: []string{"default", narrow}})
 	began := time.Now()
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()

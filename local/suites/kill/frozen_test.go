@@ -25,7 +25,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := open(t, 2)
+	h := build(t, plan{form: grouped, workers: 2})
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}

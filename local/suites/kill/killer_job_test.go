@@ -20,7 +20,7 @@ func TestAJobThatKillsItsWorkerFailsAlone(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := build(t, plan{workers: 1})
+	h := build(t, plan{form: grouped, workers: 1})
 	h.workers()[0].supervise()
 	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 
@@ -47,7 +47,7 @@ func TestQuestionsDoNotFloodWhileNoWorkerOrBrokerLives(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := build(t, plan{workers: 1})
+	h := build(t, plan{form: grouped, workers: 1})
 	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 	worker := h.workers()[0]
 	l.submitMany(rnd, briefShapes[0], 10)

@@ -24,30 +24,28 @@ import (
 // startServes starts processes of jobweaver serve with the job types of the worker.
 func (h *fixture) startServes(bin string, p plan) {
 	h.t.Helper()
-	var names []string
-	does := map[string]string{"api": "api,pull", "scheduler": "scheduler"}
-	if p.form == grouped {
-		names = append(names, "api", "scheduler")
-		for n := range p.workers {
-			names = append(names, fmt.Sprintf("runjob-%d", n+1))
-			does[names[len(names)-1]] = "worker"
+	add := func(name, does string, n int) {
+		for n := range n {
+			one := h.process(fmt.Sprintf("%s-%d", name, n+1), bin, "runjob", "SERVE_FUNCTIONS="+does)
+			one.port = freeport.For(h.t)
+			h.processes = append(h.processes, one)
 		}
-	} else {
-		names = []string{"serve-1", "serve-2"}
 	}
-	for _, name := range names {
-		one := h.process(name, bin, "runjob")
-		one.port = freeport.For(h.t)
-		h.processes = append(h.processes, one)
+	if p.form == grouped {
+		add("api", "api,pull", p.copies)
+		add("scheduler", "scheduler", p.copies)
+		add("runjob", "worker", p.workers)
+	} else {
+		add("serve", "", 2)
 	}
 	gateway := "http://127.0.0.1:" + h.processes[0].port
 	if p.form == paired {
 		gateway = h.balance()
 	}
 	for _, one := range h.processes {
-		one.env = append(h.outside.settings(gateway), "SERVE_FUNCTIONS="+does[one.name], "HOST=127.0.0.1", "PORT="+one.port,
-			"AUTH=off", "DATABASE_URL="+h.postgres.URL(), "QUEUES="+strings.Join(h.allQueues(), ","),
-			"JOB_TYPES=WITNESS,ECHO,"+otherType, "WITNESS_FILE="+h.witnessFile())
+		one.env = append(one.env, h.outside.settings(gateway)...)
+		one.env = append(one.env, "HOST=127.0.0.1", "PORT="+one.port, "AUTH=off", "DATABASE_URL="+h.postgres.URL(),
+			"QUEUES="+strings.Join(h.allQueues(), ","), "JOB_TYPES=WITNESS,ECHO,"+otherType, "WITNESS_FILE="+h.witnessFile())
 		if p.form == grouped {
 			one.env = append(one.env, "KAFKA_BROKERS="+h.brokers[0])
 		}

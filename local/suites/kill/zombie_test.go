@@ -23,7 +23,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := build(t, plan{workers: 2, env: func(name string) []string {
+	h := build(t, plan{form: grouped, workers: 2, env: func(name string) []string {
 		if name != "runjob-1" {
 			return nil
 		}

@@ -29,11 +29,14 @@ var (
 )
 
 //go:embed OLD_COMMIT
-var oldCommitFile string
+var oldCommit string
 
-// oldCommit returns the line that is not a comment.
-func oldCommit() string {
-	for line := range strings.Lines(oldCommitFile) {
+//go:embed SERVE_COMMIT
+var serveCommit string
+
+// commitIn returns the line of a file that is not a comment.
+func commitIn(file string) string {
+	for line := range strings.Lines(file) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return line
 		}
@@ -60,8 +63,8 @@ func reversed(list []string) []string {
 	return list
 }
 
-// builds holds the folders with the binaries of the two versions.
-type builds struct{ older, today string }
+// builds holds the folders with the binaries of the two versions, and with jobweaver of SERVE_COMMIT.
+type builds struct{ older, serve, today string }
 
 // built builds everything once for all tests.
 func built(t *testing.T) builds {
@@ -77,7 +80,11 @@ func built(t *testing.T) builds {
 }
 
 var buildBoth = sync.OnceValues(func() (b builds, err error) {
-	source, err := oldSource()
+	source, err := sourceOf(commitIn(oldCommit))
+	if err != nil {
+		return b, err
+	}
+	serves, err := sourceOf(commitIn(serveCommit))
 	if err != nil {
 		return b, err
 	}
@@ -91,7 +98,7 @@ var buildBoth = sync.OnceValues(func() (b builds, err error) {
 	if out, err = filepath.Abs(out); err != nil {
 		return b, err
 	}
-	b = builds{older: filepath.Join(out, "older"), today: filepath.Join(out, "today")}
+	b = builds{older: filepath.Join(out, "older"), serve: filepath.Join(out, "serve"), today: filepath.Join(out, "today")}
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for _, name := range today() {
@@ -105,6 +112,7 @@ var buildBoth = sync.OnceValues(func() (b builds, err error) {
 		return goBuild("../../..", "./local/suites/kill/broker", filepath.Join(b.today, "broker"))
 	})
 	all.Go(func() error { return goBuild(source, "./local/jobweaver", filepath.Join(b.older, "jobweaver")) })
+	all.Go(func() error { return goBuild(serves, "./local/jobweaver", filepath.Join(b.serve, "jobweaver")) })
 	return b, all.Wait()
 })
 
@@ -120,12 +128,11 @@ func goBuild(dir, what, to string) error {
 	return nil
 }
 
-// oldSource unpacks the older commit from the history of this clone. The folder is always the same, so that Go finds
-// it in its build cache.
-func oldSource() (dir string, err error) {
-	commit := oldCommit()
+// sourceOf unpacks a commit from the history of this clone. The folder is always the same, so that Go finds it in its
+// build cache.
+func sourceOf(commit string) (dir string, err error) {
 	if out, err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("commit %s of OLD_COMMIT is not in this clone: a shallow one lacks history, get it by "+
+		return "", fmt.Errorf("commit %s is not in this clone: a shallow one lacks history, get it by "+
 			"git fetch --unshallow: %w\n%s", commit, err, out)
 	}
 	dir = filepath.Join(os.TempDir(), "jobweaver-upgrade-"+commit)

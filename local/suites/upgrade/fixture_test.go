@@ -82,7 +82,7 @@ func open(t *testing.T, env ...string) *fixture {
 func (h *fixture) startBroker() {
 	h.t.Helper()
 	_, port, _ := net.SplitHostPort(h.brokers)
-	h.broker = h.launch("broker", filepath.Join(h.builds.today, "broker"), "PORT="+port, "BROKER_DIR="+h.dir+"/broker")
+	h.broker = h.launch("broker", exec.Command(filepath.Join(h.builds.today, "broker")), "PORT="+port, "BROKER_DIR="+h.dir+"/broker")
 }
 
 // passwords writes a file for each role, as a secret is mounted.
@@ -159,21 +159,21 @@ func (h *fixture) begin(bin, function string) *process {
 		h.t.Fatal(err)
 	}
 	port := freeport.For(h.t)
-	p := h.launch(filepath.Base(bin)+"-"+function, filepath.Join(bin, function), append([]string{
+	p := h.launch(filepath.Base(bin)+"-"+function, exec.Command(filepath.Join(bin, function)), append([]string{
 		"HOST=127.0.0.1", "AUTH=off", "PORT=" + port, "DATABASE_URL=" + url, "KAFKA_BROKERS=" + h.brokers,
 	}, h.env...)...)
 	p.port = port
 	return p
 }
 
-func (h *fixture) launch(name, bin string, env ...string) *process {
+func (h *fixture) launch(name string, cmd *exec.Cmd, env ...string) *process {
 	h.t.Helper()
 	log, err := os.CreateTemp(h.dir, name+"-*.log")
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	p := &process{name: name, log: log.Name(), cmd: exec.Command(bin)}
+	p := &process{name: name, log: log.Name(), cmd: cmd}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if p.ended, err = childproc.Start(p.cmd, syscall.SIGKILL); err != nil {

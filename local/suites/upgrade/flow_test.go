@@ -196,8 +196,8 @@ func (f *flow) sweep() error {
 // askedAgain is slightly less than the lease after which the watchdog asks about an attempt.
 const askedAgain = 14 * time.Second
 
-// end stops the submitting, waits for all jobs to end, and compares.
-func (f *flow) end() {
+// end stops the submitting, waits for all jobs to end, and compares. It returns whether more than a few jobs ended late.
+func (f *flow) end() (late bool) {
 	t := f.fixture.t
 	t.Helper()
 	f.stop()
@@ -208,7 +208,7 @@ func (f *flow) end() {
 	if err := f.insist(f.sweep); err != nil {
 		t.Fatal(err)
 	}
-	counts, late := map[string]int{}, 0
+	counts, asked := map[string]int{}, 0
 	for _, o := range f.orders {
 		job, err := f.ended(o)
 		if err != nil {
@@ -217,14 +217,11 @@ func (f *flow) end() {
 		counts[o.shape.name]++
 		f.compare(o, job)
 		if o.shape.end == "COMPLETED" && o.shape.name != "ordered" && job.UpdatedAt.Sub(job.CreatedAt) > askedAgain {
-			late++
+			asked++
 		}
 	}
-	// An event of one version that the other cannot read is published again by sweepers until a function can read it.
-	if late*20 > len(f.orders) {
-		t.Errorf("%d of %d jobs ended only when what became of them was asked for again", late, len(f.orders))
-	}
-	t.Logf("jobs that ended as they should: %v", counts)
+	t.Logf("jobs that ended as they should: %v; %d ended only when what became of them was asked for again", counts, asked)
+	return asked*20 > len(f.orders)
 }
 
 func (f *flow) ended(o order) (*client.Job, error) {

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func TestAFunctionOnTheDatabaseOfAnotherDoesNotStart(t *testing.T) {
 				continue
 			}
 			for _, function := range needs.Functions {
-				p := h.launch(function+"-on-"+given.Name, filepath.Join(h.builds.today, function), append([]string{
+				p := h.launch(function+"-on-"+given.Name, exec.Command(filepath.Join(h.builds.today, function)), append([]string{
 					"HOST=127.0.0.1", "AUTH=off", "PORT=0", "KAFKA_BROKERS=" + h.brokers,
 					"DATABASE_URL=" + h.urls.Of(given.Functions[0]),
 				}, h.env...)...)

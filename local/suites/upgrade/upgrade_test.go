@@ -37,28 +37,37 @@ func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	for _, function := range functions() {
 		h.roll(h.builds.today, function)
 	}
-	for url, table := range map[string]string{
-		h.urls.API: "jobs", h.urls.Scheduler: "jobs", h.urls.Worker: "execution_attempts",
-	} {
-		h.exec(url, fmt.Sprintf(newer, table))
-	}
+	h.addOfTomorrow()
 	h.jobs(h.builds.today)
 	for _, function := range functions() {
 		h.roll(h.builds.older, function)
 	}
-	f.end()
-	h.wantNoErrorLogs()
+	// An event of one version that the other cannot read is published again by sweepers until a function can read it.
+	if late := f.end(); late {
+		t.Error("too many jobs ended late")
+	}
+	h.wantNoErrorLogs(3 * len(functions()))
 	if names := f.names(); len(names) != len(shapes) {
 		t.Errorf("only %v were submitted", names)
 	}
 }
 
-// wantNoErrorLogs reads all logs. An event that another build cannot read would become a dead letter, and
+// addOfTomorrow migrates the databases to a later version than today's.
+func (h *fixture) addOfTomorrow() {
+	h.t.Helper()
+	for url, table := range map[string]string{
+		h.urls.API: "jobs", h.urls.Scheduler: "jobs", h.urls.Worker: "execution_attempts",
+	} {
+		h.exec(url, fmt.Sprintf(newer, table))
+	}
+}
+
+// wantNoErrorLogs reads all logs, of which there are so many at least. An event that another build cannot read would become a dead letter, and
 // the sweepers would make up for it, so that every job would still end as it should.
-func (h *fixture) wantNoErrorLogs() {
+func (h *fixture) wantNoErrorLogs(least int) {
 	h.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(h.dir, "*.log"))
-	if err != nil || len(logs) < 3*len(functions()) {
+	if err != nil || len(logs) < least {
 		h.t.Fatalf("there are only the logs %v: %v", logs, err)
 	}
 	for _, path := range logs {
