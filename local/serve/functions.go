@@ -61,6 +61,9 @@ func (p *process) run(ctx context.Context) (err error) {
 		}
 		closing = append(closing, env.Close)
 		f, err := functions.Find(name)(ctx, env)
+		if err != nil && ctx.Err() != nil {
+			return nil // it was stopped before it ran
+		}
 		if err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
 		}

@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions"
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/serve"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
@@ -35,11 +37,26 @@ func TestMain(m *testing.M) {
 	if names != "" {
 		o.Functions = strings.Split(names, ",")
 	}
+	if at := os.Getenv(processEnv + "_STOP_AT"); at != "" {
+		stopAt(at, stop)
+	}
 	err := serve.Run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Println("ended with", err)
 		os.Exit(1)
+	}
+}
+
+// stopAt stops the process when it begins to wire a function.
+func stopAt(name string, stop func()) {
+	for i, f := range functions.All {
+		if f.Name == name {
+			functions.All[i].Wire = func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+				stop()
+				return f.Wire(ctx, env)
+			}
+		}
 	}
 }
 

@@ -108,6 +108,9 @@ func runProcess(
 	defer env.Close()
 	envsettings.WarnOfNearMisses(ctx)
 	f, err := build(ctx, env)
+	if err != nil && ctx.Err() != nil {
+		return nil // it was stopped before it ran
+	}
 	if err != nil {
 		return err
 	}

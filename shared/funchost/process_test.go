@@ -19,7 +19,12 @@ import (
 const processEnv = "FUNCHOST_TEST_PROCESS"
 
 func processMain() {
-	Main("tested", func(_ context.Context, env *Env) (Function, error) {
+	Main("tested", func(ctx context.Context, env *Env) (Function, error) {
+		if os.Getenv(processEnv) == "starts" {
+			_, _ = os.Stdout.WriteString("starting\n")
+			<-ctx.Done() // as a function that waits for its database
+			return Function{}, ctx.Err()
+		}
 		env.OnClose(func() { _, _ = os.Stdout.WriteString("closed " + env.DatabaseURL() + "\n") })
 		return Function{Name: "tested", Run: func(ctx context.Context, _ Publish) error {
 			_, _ = os.Stdout.WriteString("running\n")
@@ -45,6 +50,14 @@ func newProcess(t *testing.T, kind string, env ...string) *exec.Cmd {
 		processEnv + "=" + kind, "KAFKA_BROKERS=127.0.0.1:1", "DATABASE_URL=postgres://db", "HOST=127.0.0.1", "PORT=0",
 	}, env...)
 	return cmd
+}
+
+func TestASignalEndsAProcessCleanlyThatHasNotStarted(t *testing.T) {
+	t.Parallel()
+	out := runUntil(t, newProcess(t, "starts"), "starting", syscall.SIGTERM)
+	if err := out.wait(); err != nil || strings.Contains(out.text.String(), "function failed") {
+		t.Errorf("ended with %v: %s", err, &out.text)
+	}
 }
 
 func TestASignalEndsAProcessCleanly(t *testing.T) {
