@@ -33,11 +33,12 @@ func Databases() (at map[string]string, acts map[string]bool, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := places(s, []string{sets[0].Functions[0], sets[1].Functions[0], sets[2].Functions[0]})
 	acts = map[string]bool{}
-	for _, set := range sets {
-		acts[set.Name] = s.of(set.Name) == ""
+	var first []string // of each set, a function that uses its database
+	for _, set := range s.layout.Sets() {
+		acts[set.Name], first = s.of(set.Name) == "", append(first, set.Functions[0])
 	}
+	all, err := places(s, first)
 	return all, acts, err
 }
 
@@ -96,7 +97,7 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 		if s.of(set.Name) != "" || pgpool.IsBehind(address) {
 			continue // its role is another one already, or a pooler's sessions have no other
 		}
-		err := migrations.GrantService(ctx, address, set, nil)
+		err := grant(ctx, address, set)
 		if err == nil {
 			own[set.Name], err = migrations.Acting(ctx, address, set.ServiceRole())
 		}
@@ -110,4 +111,14 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 		}
 	}
 	return own, nil
+}
+
+// grant makes the role of a service. After a newer version has migrated the database, its processes may run beside this
+// one and need the rights that they have granted, which include those of this version.
+func grant(ctx context.Context, address string, set migrations.Set) error {
+	current, newest, err := migrations.Versions(ctx, address, set)
+	if err != nil || current > newest {
+		return err
+	}
+	return migrations.GrantService(ctx, address, set, nil)
 }

@@ -1,12 +1,25 @@
 package serve_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
+	"github.com/jobweaver/jobweaver/local/serve"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
+
+// locks counts the sessions that hold the lock of an installation.
+func locks(t *testing.T, database string) string {
+	t.Helper()
+	return query(t, database, "select count(*) from pg_locks where granted and locktype = 'advisory' and objid = "+fmt.Sprint(serve.Place))
+}
 
 // It is stopped while it migrates or has just begun to, and while it wires each of some functions.
 func TestAProcessThatIsStoppedWhileItStartsEndsWithoutAnError(t *testing.T) {
@@ -43,5 +56,96 @@ func TestAPortInUseIsNamedBeforeAnythingElseHappens(t *testing.T) {
 	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.text(), "HOST and PORT: ") {
 		t.Errorf("it exits with %d: %s", code, p.text())
+	}
+}
+
+// The server is away at the start, and then for longer than the session of a process may be silent.
+func TestOneOfTwoProcessesServesWheneverTheirServerDoes(t *testing.T) {
+	long(t)
+	s := server(t)
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	both := []*process{start(t, s.URL(), "", "AUTH=off"), start(t, s.URL(), "", "AUTH=off")}
+	for _, p := range both {
+		p.until("it waits", func() bool { return strings.Contains(p.text(), "waiting for the database") })
+		if status, _ := p.get("/health/liveness"); status != http.StatusOK {
+			t.Errorf("without a server it is not alive: %d", status)
+		}
+	}
+	for range 2 {
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		serving := oneOf(t, both)
+		if job, err := serving.client("").Run(t.Context(), hello()); err != nil || job.Status != client.Completed {
+			t.Errorf("a job is %+v, %v", job, err)
+		}
+		if n := locks(t, s.URL()); n != "1" {
+			t.Errorf("%s sessions have the lock", n)
+		}
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(6 * time.Second) // see idleTimeout
+	}
+}
+
+// oneOf returns the process that serves. The other one stands by, or has ended because it had the lock before.
+func oneOf(t *testing.T, both []*process) (serving *process) {
+	t.Helper()
+	both[0].until("one of them serves", func() bool {
+		for _, p := range both {
+			if status, _ := p.get("/health/readiness"); status == http.StatusOK {
+				serving = p
+			}
+		}
+		return serving != nil
+	})
+	return serving
+}
+
+// After a failover by DNS or a virtual address, the old server goes on answering its sessions, and takes no writes.
+func TestTheLockOfAServerThatTakesNoWritesIsWorthNothing(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	p := start(t, s.URL(), "", "AUTH=off")
+	p.untilReady()
+	setReadOnly(t, s, "on")
+	p.until("it has let the lock go", func() bool { return locks(t, s.URL()) == "0" })
+	setReadOnly(t, s, "off")
+	p.until("it has the lock again", func() bool { return locks(t, s.URL()) == "1" })
+	p.untilReady()
+	if job, err := p.client("").Run(t.Context(), hello()); err != nil || job.Status != client.Completed {
+		t.Errorf("a job is %+v, %v", job, err)
+	}
+}
+
+func setReadOnly(t *testing.T, s *localpostgres.Server, value string) {
+	t.Helper()
+	run(t, s.URL(), "alter system set default_transaction_read_only = "+value)
+	run(t, s.URL(), "select pg_reload_conf()")
+}
+
+// A process of the previous version that starts again must not take rights from those of the new version beside it.
+func TestTheRightsThatANewerVersionHasGrantedStay(t *testing.T) {
+	t.Parallel()
+	database := server(t).URL()
+	p := start(t, database, "", "AUTH=off")
+	p.untilReady()
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("it exits with %d", code)
+	}
+	api, err := migrations.WithDatabase(database, migrations.API.Database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, api, `create table tomorrow (number int)`)
+	run(t, api, `insert into goose_db_version (version_id, is_applied) values (99999, true)`)
+	run(t, api, `grant select on tomorrow to jobweaver_gateway`)
+	p = start(t, database, "", "AUTH=off")
+	p.untilReady()
+	if kept := query(t, api, `select has_table_privilege('jobweaver_gateway', 'tomorrow', 'select')::text`); kept != "true" {
+		t.Error("it has taken a right away")
 	}
 }

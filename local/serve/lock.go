@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/retry"
@@ -36,8 +38,12 @@ type holder struct {
 	url    string
 	shared bool // with others that hold it so
 
+	name string    // of this process's sessions alone
 	conn *pgx.Conn // nil: there is none
-	pid  uint32    // of the session that held the lock last
+}
+
+func newHolder(url string, shared bool) *holder {
+	return &holder{url: url, shared: shared, name: fmt.Sprintf("jobweaver-serve-%08x", rand.Uint32())}
 }
 
 // await returns when this process has the lock. Meanwhile it logs once that it stands by. A process that does not
@@ -88,11 +94,15 @@ func (h *holder) hold(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat keeps the session from being idle, and returns an error if it has ended.
+// heartbeat keeps the session from being idle. It ends a session whose server takes no writes, with an error: after a
+// failover another server has the databases, and another process may have the lock there.
 func (h *holder) heartbeat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
 	defer cancel()
-	_, err := h.conn.Exec(ctx, "select 1")
+	err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, h.conn.PgConn())
+	if err != nil {
+		h.close()
+	}
 	return err
 }
 
@@ -100,6 +110,9 @@ func (h *holder) heartbeat(ctx context.Context) error {
 // connection is gone.
 func (h *holder) try(ctx context.Context) (has bool, err error) {
 	if err := h.connect(ctx); err != nil {
+		return false, err
+	}
+	if err := h.heartbeat(ctx); err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
@@ -112,9 +125,6 @@ func (h *holder) try(ctx context.Context) (has bool, err error) {
 	own := "$1::bigint + coalesce(hashtext(nullif(current_schema()::text, 'public'))::bigint << 32, 0)"
 	if err := h.conn.QueryRow(ctx, "select "+lock+"("+own+")", place).Scan(&has); err != nil {
 		return false, fmt.Errorf("ask for the lock: %w", err)
-	}
-	if has {
-		h.pid = h.conn.PgConn().PID()
 	}
 	return has, nil
 }
@@ -131,7 +141,7 @@ func (h *holder) connect(ctx context.Context) error {
 		} {
 			cfg.RuntimeParams[name] = value
 		}
-		pgpool.Rename(cfg.RuntimeParams, "jobweaver-serve")
+		pgpool.Rename(cfg.RuntimeParams, h.name)
 	})
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -140,10 +150,9 @@ func (h *holder) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
 	defer cancel()
 	_, err = h.conn.Exec(ctx, "select set_config('idle_session_timeout', $1, false)", idleTimeout)
-	if err == nil && h.pid != 0 {
-		_, err = h.conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_locks
-			where locktype = 'advisory' and objid = $1 and pid = $2 and pid <> pg_backend_pid()
-				and database = (select oid from pg_database where datname = current_database())`, place, h.pid)
+	if err == nil {
+		_, err = h.conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
+			where application_name = current_setting('application_name') and pid <> pg_backend_pid()`)
 	}
 	if err != nil {
 		h.close()

@@ -30,7 +30,7 @@ func TestAProcessGoesOnWithAPasswordThatHasChanged(t *testing.T) {
 	run(t, database, `alter role app password 'second'`)
 	run(t, database, `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'`)
 	p.until("it holds the lock by a new connection", func() bool {
-		return query(t, database, `select count(*) from pg_stat_activity where application_name = 'jobweaver-serve'
+		return query(t, database, `select count(*) from pg_stat_activity where application_name like 'jobweaver-serve-%'
 			and usename = 'app'`) == "1"
 	})
 	if job, err := c.Run(t.Context(), hello()); err != nil || job.Status != client.Completed {

@@ -119,7 +119,7 @@ func (p *process) prepare(ctx context.Context) (_ *holder, err error) {
 			return nil, err
 		}
 	}
-	place := &holder{url: p.at[migrations.API.Name], shared: !p.ownBroker()}
+	place := newHolder(p.at[migrations.API.Name], !p.ownBroker())
 	defer func() {
 		if err != nil {
 			place.close()
