@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/local/suites/balancer"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/testwait"
@@ -38,7 +33,7 @@ func (h *fixture) startServes(bin string, p plan) {
 	} else {
 		add("serve", "", 2)
 	}
-	gateway := "http://127.0.0.1:" + h.processes[0].port
+	gateway := h.processes[0].address()
 	if p.form == paired {
 		gateway = h.balance()
 	}
@@ -66,55 +61,17 @@ func (h *fixture) startServes(bin string, p plan) {
 	}
 }
 
-// balance starts a load balancer, which sends each request to a process that is ready, and returns its address.
+// balance starts a load balancer in front of the processes, and returns its address.
 func (h *fixture) balance() string {
-	ready := make([]atomic.Bool, len(h.processes))
-	ctx, stop := context.WithCancel(context.Background())
-	var probing sync.WaitGroup
-	for i, p := range h.processes {
-		probing.Go(func() {
-			for retry.Pause(ctx, 100*time.Millisecond) {
-				ready[i].Store(p.probe(ctx, "readiness") == nil)
-			}
-		})
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			chosen := h.processes[0]
-			if !ready[0].Load() {
-				chosen = h.processes[1]
-			}
-			r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:" + chosen.port})
-		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusServiceUnavailable) },
-	}
-	server := httptest.NewServer(proxy)
-	h.t.Cleanup(func() {
-		stop()
-		probing.Wait()
-		server.Close()
-	})
-	return server.URL
+	b := balancer.Start(h.processes[0].address(), h.processes[1].address())
+	h.t.Cleanup(b.Close)
+	return b.URL
 }
 
-// probe returns an error unless the process gives its 200.
-func (p *process) probe(ctx context.Context, which string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/health/"+which, http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s is not ready: %s", p.name, res.Status)
-	}
-	return nil
-}
+func (p *process) address() string { return "http://127.0.0.1:" + p.port }
+
+// probe returns an error unless a probe of the process gets its 200.
+func (p *process) probe(ctx context.Context, which string) error { return balancer.Probe(ctx, p.address(), which) }
 
 // settled waits until one process serves and the other one stands by.
 func (h *fixture) settled(ctx context.Context) error {
