@@ -192,7 +192,7 @@ var errNotYet = errors.New("the statistics differ from the list")
 // workerIDs reads from the workers' logs which process had which id.
 func workerIDs(h *installation.Installation) (map[string]string, error) {
 	of := map[string]string{}
-	for _, f := range h.CopiesOf("runjob") {
+	for _, f := range h.Workers() {
 		file, err := os.Open(f.Log)
 		if err != nil {
 			return nil, fmt.Errorf("read log of %s: %w", f.Name, err)

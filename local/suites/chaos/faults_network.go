@@ -37,6 +37,18 @@ var networkFaults = []*kind{
 	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
 }
 
+// pairNetworkFaults are those of a jobweaver serve and its standby.
+var pairNetworkFaults = []*kind{
+	partition("PostgreSQL stalls for a process", toPostgres, ofAProcess, 12*time.Second, stall),
+	partition("PostgreSQL stalls for a process beyond its lease", toPostgres, ofAProcess, beyondLease, stall),
+	partition("PostgreSQL resets a process", toPostgres, ofAProcess, 5*time.Second, refuse),
+	partition("answers of PostgreSQL lost for both", toPostgres, ofAll, 5*time.Second, lose),
+	partition("answers to COMMIT lost for both", toPostgres, ofAll, 4*time.Second, loseCommit),
+	partition("PostgreSQL half closed for both", toPostgres, ofAll, 5*time.Second, halfClose),
+	partition("PostgreSQL slow for both", toPostgres, ofAll, 10*time.Second, slow),
+	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
+}
+
 // whom draws the processes that a fault hits.
 type whom func(c *chaos) []*installation.Function
 
@@ -79,7 +91,7 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 			for _, server := range servers {
 				links = append(links, installation.Pair{From: p.Name, To: server})
 			}
-			if p.Of == "runjob" {
+			if p.Of == "runjob" || c.system.Paired {
 				f.cutOff = append(f.cutOff, p.Name)
 			}
 		}
@@ -96,9 +108,14 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 
 // allKinds returns the kinds of faults that this machine can make.
 func allKinds(h *installation.Installation) []*kind {
-	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault})
+	kinds, full := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault}),
+		[]*kind{fullPostgres, fullKafka}
+	if h.Paired {
+		kinds = slices.Concat(pairFaults, postgresFaults, pairNetworkFaults, []*kind{poisonFault})
+		full = full[:1]
+	}
 	if h.CanFill() {
-		kinds = append(kinds, fullPostgres, fullKafka)
+		kinds = append(kinds, full...)
 	}
 	return kinds
 }

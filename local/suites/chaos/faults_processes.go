@@ -43,8 +43,25 @@ const beyondLease = 26 * time.Second
 // aBit is a step of a clock that is longer than a lease.
 const aBit = 20 * time.Second
 
-// anyFunction draws a process: of one function, or of any except the worker.
+// pairFaults are those of a jobweaver serve and its standby.
+var pairFaults = []*kind{
+	{name: "kill a process", area: areaProcesses, hold: 2 * time.Second, strike: killOne("")},
+	{name: "kill both processes", area: areaProcesses, hold: 3 * time.Second, strike: killAll},
+	{name: "freeze a process", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("")},
+	{name: "freeze a process beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true, strike: freezeOne("")},
+	{name: "SIGTERM of both", area: areaProcesses, strike: termStorm},
+	{name: "clock of a process ±20 s", area: areaProcesses, hold: 10 * time.Second, strike: stepFunction(aBit)},
+	{
+		name: "clock of a process ±1 h", area: areaProcesses, hold: 10 * time.Second, last: true,
+		strike: stepFunction(time.Hour),
+	},
+}
+
+// anyFunction draws a process: of one function, or of any except the worker. Each of a pair has all functions.
 func (c *chaos) anyFunction(of string) *installation.Function {
+	if c.system.Paired {
+		return c.system.Functions[c.rnd.IntN(len(c.system.Functions))]
+	}
 	list := slices.DeleteFunc(slices.Clone(c.system.Functions), func(f *installation.Function) bool {
 		return of != "" && f.Of != of || of == "" && f.Of == "runjob"
 	})

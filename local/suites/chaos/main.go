@@ -6,6 +6,7 @@
 //	make chaos                       about ten minutes
 //	make chaos CHAOS_SEED=7          with the faults of a run that printed this seed
 //	make chaos CHAOS_FOR=60s         a short run
+//	make chaos CHAOS_SERVE=1         a jobweaver serve and its standby, without brokers
 //
 // CHAOS_ONLY names the kinds of faults to make, separated by commas, and CHAOS_KEEP=1 keeps the folder of a good run.
 package main
@@ -28,6 +29,7 @@ type config struct {
 	span time.Duration // of the faults
 	only string
 	keep bool
+	pair bool // a jobweaver serve and its standby, in place of the functions and the brokers
 }
 
 func main() {
@@ -45,6 +47,7 @@ func main() {
 func readAndRun(ctx context.Context) (good bool, err error) {
 	cfg := config{
 		seed: rand.Uint64() >> 40, span: fitsAll, only: os.Getenv("CHAOS_ONLY"), keep: os.Getenv("CHAOS_KEEP") != "",
+		pair: os.Getenv("CHAOS_SERVE") != "",
 	}
 	if text := os.Getenv("CHAOS_SEED"); text != "" {
 		if cfg.seed, err = strconv.ParseUint(text, 10, 64); err != nil {

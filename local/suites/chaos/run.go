@@ -34,7 +34,7 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(bin) }()
-	names, err := installation.Build(bin)
+	names, err := installation.Build(bin, cfg.pair)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	processes := len(h.Functions) + installation.Brokers + 2
+	processes := len(h.Functions) + len(h.Brokers) + 2
 	logLine(fmt.Sprintf("%d processes are ready after %s", processes, seconds(time.Since(began))))
 	kinds := chosen(allKinds(h), cfg.only)
 	hist, c, l, err := liveThrough(ctx, h, cfg, kinds)

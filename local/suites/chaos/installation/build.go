@@ -12,14 +12,18 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 )
 
-// Build builds every function but relay into dir, with a wall clock that can be stepped, and returns their names.
-func Build(dir string) (names []string, err error) {
+// Build builds every function but relay into dir, or jobweaver serve, with a wall clock that can be stepped, and returns
+// their names.
+func Build(dir string, paired bool) (names []string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module: %w", err)
 	}
-	sources := filepath.Join(strings.TrimSpace(string(root)), "functions")
-	commands, _ := filepath.Glob(filepath.Join(sources, "*", "cmd"))
+	module := strings.TrimSpace(string(root))
+	commands, _ := filepath.Glob(filepath.Join(module, "functions", "*", "cmd"))
+	if paired {
+		commands = []string{filepath.Join(module, "local", "jobweaver")}
+	}
 	overlay, err := overlay()
 	if err != nil {
 		return nil, err
@@ -28,6 +32,9 @@ func Build(dir string) (names []string, err error) {
 	builds.SetLimit(2)
 	for _, source := range commands {
 		name := filepath.Base(filepath.Dir(source))
+		if paired {
+			name = serve
+		}
 		if name == "relay" { // it needs the database of an outbox, as the kill suite has
 			continue
 		}

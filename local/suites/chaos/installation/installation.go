@@ -11,11 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/local/suites/balancer"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -33,6 +35,8 @@ type Installation struct {
 	Brokers   []*Broker
 	Postgres  *servers
 	Functions []*Function
+	Paired    bool // Functions are a jobweaver serve and its standby, and there are no brokers
+	balancer  *balancer.Balancer
 	Witness   *witness
 	Gateways  []string       // base URLs
 	Records   map[string]int // events on the run-job topics that were counted, by id
@@ -71,17 +75,16 @@ func Open(ctx context.Context, bin string, names []string, logLine func(string))
 	if h.Witness, err = newWitness(h.Path("witness.jsonl"), h.killCaller); err != nil {
 		return h, err
 	}
-	logLine("starting PostgreSQL with a synchronous standby, and three Apache Kafka brokers")
+	logLine("starting PostgreSQL with a synchronous standby")
 	if err := h.newServers(ctx); err != nil {
 		return h, err
 	}
-	if err := h.newBrokers(ctx); err != nil {
-		return h, err
+	if h.Paired = slices.Equal(names, []string{serve}); h.Paired {
+		err = h.pair(bin)
+	} else {
+		err = errors.Join(h.openBrokers(ctx), h.furnish(ctx, bin, names))
 	}
-	if err := h.StartBrokers(ctx, h.Brokers...); err != nil {
-		return h, err
-	}
-	if err := h.furnish(ctx, bin, names); err != nil {
+	if err != nil {
 		return h, err
 	}
 	for _, f := range h.Functions {
@@ -90,6 +93,14 @@ func Open(ctx context.Context, bin string, names []string, logLine func(string))
 		}
 	}
 	return h, h.AwaitReady(ctx, h.Functions...)
+}
+
+func (h *Installation) openBrokers(ctx context.Context) error {
+	h.Log("starting three Apache Kafka brokers")
+	if err := h.newBrokers(ctx); err != nil {
+		return err
+	}
+	return h.StartBrokers(ctx, h.Brokers...)
 }
 
 // Path returns the path of a file in the folder of the installation.
@@ -179,19 +190,24 @@ func (h *Installation) prepare(bin, of string, n, port int, password string, mor
 	if err != nil {
 		return err
 	}
+	return h.add(name, of, port, []string{filepath.Join(bin, of)}, append(more, "DATABASE_URL="+address,
+		"KAFKA_BROKERS="+strings.Join(h.Bootstrap(), ","), "KAFKA_CLIENT_ID="+name,
+		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers))...)
+}
+
+// add adds a process with a clock of its own.
+func (h *Installation) add(name, of string, port int, command []string, more ...string) error {
 	control, err := clock.NewControl(h.Path(name + ".clock"))
 	if err != nil {
 		return err
 	}
 	env := append([]string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), clock.Env + "=" + control.Path(),
-		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "DATABASE_URL=" + address,
-		"KAFKA_BROKERS=" + strings.Join(h.Bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
-		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers), "QUEUES=" + strings.Join(Queues, ","),
+		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "QUEUES=" + strings.Join(Queues, ","),
 	}, append(h.Witness.settings(h.Gateways[0]), more...)...)
 	f := &Function{Of: of, port: port, Clock: control}
 	f.process = h.process(name, func() *exec.Cmd {
-		cmd := exec.Command(filepath.Join(bin, of))
+		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // our own
 		cmd.Env = env
 		return cmd
 	})
@@ -235,8 +251,21 @@ func (h *Installation) CopiesOf(of string) (list []*Function) {
 	return list
 }
 
-// AwaitReady waits until the functions are ready.
+// Workers returns the processes that run jobs.
+func (h *Installation) Workers() []*Function {
+	if h.Paired {
+		return h.Functions
+	}
+	return h.CopiesOf("runjob")
+}
+
+// AwaitReady waits until the functions are ready. Of a jobweaver serve and its standby one is.
 func (h *Installation) AwaitReady(ctx context.Context, list ...*Function) error {
+	if h.Paired {
+		return Within(ctx, startsWithin, func(ctx context.Context) error {
+			return balancer.Probe(ctx, h.Gateways[0], "readiness")
+		})
+	}
 	for _, f := range list {
 		err := Within(ctx, startsWithin, func(ctx context.Context) error {
 			url := fmt.Sprintf("http://%s/health/readiness", loopback(f.port))
@@ -276,6 +305,9 @@ func (h *Installation) Close() error {
 				errs = append(errs, n.Kill())
 			}
 		}
+	}
+	if h.balancer != nil {
+		h.balancer.Close()
 	}
 	errs = append(errs, h.Net.close())
 	if h.Witness != nil {

@@ -221,7 +221,7 @@ func (h *Installation) killCaller(remote string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range h.CopiesOf("runjob") {
+	for _, f := range h.Workers() {
 		if pid := f.pid(); pid != 0 && Holds(pid, inode) {
 			if err := f.Kill(); err != nil {
 				return err
