@@ -79,7 +79,7 @@ DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 KILL_FOR  ?= 50s
 KILL_SEED ?=
 # Of make chaos; empty: eight minutes of faults, by a new seed.
-export CHAOS_FOR CHAOS_SEED
+export CHAOS_FOR CHAOS_SEED CHAOS_SERVE
 # Of make interplay: how long new programs begin, the first seed (empty: a new one), seeds that come first, and a file
 # with one program, which is run in place of all of them.
 INTERPLAY_FOR     ?= 10m

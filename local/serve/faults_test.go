@@ -52,7 +52,7 @@ func TestAPortInUseIsNamedBeforeAnythingElseHappens(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	p := start(t, "postgres://nobody@127.0.0.1:1/none", "", "PORT="+port)
+	p := start(t, "postgres://app@127.0.0.1:1/none", "", "PORT="+port)
 	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.text(), "HOST and PORT: ") {
 		t.Errorf("it exits with %d: %s", code, p.text())

@@ -71,7 +71,9 @@ func (h *fixture) balance() string {
 func (p *process) address() string { return "http://127.0.0.1:" + p.port }
 
 // probe returns an error unless a probe of the process gets its 200.
-func (p *process) probe(ctx context.Context, which string) error { return balancer.Probe(ctx, p.address(), which) }
+func (p *process) probe(ctx context.Context, which string) error {
+	return balancer.Probe(ctx, p.address(), which)
+}
 
 // settled waits until one process serves and the other one stands by.
 func (h *fixture) settled(ctx context.Context) error {
