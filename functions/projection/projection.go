@@ -46,7 +46,8 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		least = leastAgeBroker
 	}
 	return &Function{
-		store: newStores(db), leastAge: least, newBroker: cfg.NewBroker, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
+		store: newStores(db), leastAge: least, newBroker: cfg.NewBroker, expiry: newExpiry(cfg),
+		expiring: telemetry.Trouble{What: "delete old jobs"},
 		counting: telemetry.Trouble{What: "count for the statistics"},
 	}, nil
 }

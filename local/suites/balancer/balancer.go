@@ -1,5 +1,5 @@
-// Package balancer sends each request to the process that is ready, as a load balancer in front of a jobweaver serve and
-// its standby does.
+// Package balancer sends each request to the process that is ready, as a load balancer in front of a jobweaver serve
+// and its standby does.
 package balancer
 
 import (

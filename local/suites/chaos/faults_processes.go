@@ -48,7 +48,10 @@ var pairFaults = []*kind{
 	{name: "kill a process", area: areaProcesses, hold: 2 * time.Second, strike: killOne("")},
 	{name: "kill both processes", area: areaProcesses, hold: 3 * time.Second, strike: killAll},
 	{name: "freeze a process", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("")},
-	{name: "freeze a process beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true, strike: freezeOne("")},
+	{
+		name: "freeze a process beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true,
+		strike: freezeOne(""),
+	},
 	{name: "SIGTERM of both", area: areaProcesses, strike: termStorm},
 	{name: "clock of a process ±20 s", area: areaProcesses, hold: 10 * time.Second, strike: stepFunction(aBit)},
 	{

@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 )
 
-// Build builds every function but relay into dir, or jobweaver serve, with a wall clock that can be stepped, and returns
-// their names.
+// Build builds every function but relay into dir, or jobweaver serve, with a wall clock that can be stepped, and
+// returns their names.
 func Build(dir string, paired bool) (names []string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// CountRecords adds the events that are on the run-job topics now to those that a wipe has removed. Nothing else reaches
-// the broker in a jobweaver serve.
+// CountRecords adds the events that are on the run-job topics now to those that a wipe has removed. Nothing else
+// reaches the broker in a jobweaver serve.
 func (h *Installation) CountRecords() error {
 	if h.Paired {
 		return nil
