@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/serve"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // locks counts the sessions that hold the lock of an installation.
@@ -103,6 +105,48 @@ func oneOf(t *testing.T, both []*process) (serving *process) {
 		return serving != nil
 	})
 	return serving
+}
+
+// Its standby serves only once it has ended. So it serves while its workers drain, and then ends though clients go on.
+func TestAProcessThatStopsServesUntilItsWorkersHaveEnded(t *testing.T) {
+	t.Parallel()
+	inside, release := make(chan struct{}), make(chan struct{})
+	work := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(inside)
+		<-release
+	}))
+	t.Cleanup(work.Close)
+	p := start(t, server(t).URL(), "", "AUTH=off", "SHUTDOWN_DELAY=1s")
+	p.untilReady()
+	c := p.client("")
+	if _, err := c.Submit(t.Context(), client.JobRequest{JobType: "FUNCTION", Payload: map[string]any{"url": work.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	<-inside
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it drains", func() bool { return strings.Contains(p.text(), "worker stopping") })
+	if status, body := p.get("/health/readiness"); status != http.StatusOK {
+		t.Errorf("while its workers drain the probe answers %d %s", status, body)
+	}
+	if _, err := c.Submit(t.Context(), hello()); err != nil {
+		t.Errorf("while its workers drain a job is refused: %v", err)
+	}
+	released := time.Now()
+	close(release)
+	for ended := false; !ended; {
+		select {
+		case <-p.ended:
+			ended = true
+		case <-time.After(20 * time.Millisecond):
+			_, _ = c.Submit(t.Context(), hello())
+		}
+	}
+	testwait.CheckPromptly(t, "the end after the last attempt", time.Since(released), 10*time.Second)
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it exits with %d", code)
+	}
 }
 
 // After a failover by DNS or a virtual address, the old server goes on answering its sessions, and takes no writes.

@@ -154,6 +154,8 @@ func (p *process) openBroker(ctx context.Context) (err error) {
 		}
 		p.cfg.Kafka.Brokers, p.cfg.Kafka.Dial = p.server.Brokers(), p.server.Dial
 		p.cfg.StatusEvents = funchost.NoStatus // no consumer of others reaches this broker
+		// Clients have no other process until this one has ended: it neither sends them away nor waits for the last.
+		p.cfg.Alone, p.cfg.ShutdownDelay = true, 0
 	}
 	return kafkaevent.CreateTopics(ctx, p.cfg.Kafka, jobevent.Topics(p.cfg.Queues))
 }

@@ -73,6 +73,7 @@ type Config struct {
 
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
+	Alone    bool         `ignored:"true"` // no other process serves clients until this one has ended
 
 	MetricsListener net.Listener `ignored:"true"` // served instead of Host and MetricsPort; Run closes it
 

@@ -72,6 +72,7 @@ type together struct {
 	producer *kafkaevent.Producer
 	names    []string
 	grace    time.Duration
+	alone    bool // Config.Alone
 
 	mu       sync.Mutex
 	hosts    map[string]*host // those that have started
@@ -92,7 +93,7 @@ func newTogether(members []Member) (*together, error) {
 		return nil, errors.New("host functions: there is none")
 	}
 	first := members[0].Config.withDefaults()
-	t.grace = first.ShutdownGrace
+	t.grace, t.alone = first.ShutdownGrace, first.Alone
 	var err error
 	if t.pulse, err = kafkaevent.NewPulse(first.Kafka); err != nil {
 		return nil, err
@@ -176,13 +177,13 @@ func (t *together) readiness(w http.ResponseWriter, _ *http.Request) {
 	for _, name := range t.names {
 		h, err := t.host(name), errStarting
 		switch {
-		case t.stops():
+		case t.stops() && !t.alone:
 			err = errStopping // also of those whose drain has not begun
 		case h != nil:
 			err = h.ready(time.Now())
 		}
 		states[name] = err
-		if h != nil && h.servesHTTP() {
+		if h != nil && h.servesHTTP() && (!t.alone || !errors.Is(err, errStopping)) { // pull stops first
 			serves[name] = err
 		}
 	}
