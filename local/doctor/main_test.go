@@ -62,7 +62,7 @@ func serviceRoles(t *testing.T) {
 		if roles.made {
 			continue
 		}
-		if err := migrations.GrantService(t.Context(), pgtest.Database(t, set), set); err != nil {
+		if err := migrations.GrantService(t.Context(), pgtest.Database(t, set), set, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/pgtest/pgbouncer"
 )
 
 // layouts are installations on one server and one broker, two of them in one database.
@@ -212,7 +213,7 @@ func TestASettingThatCannotBeIsOneSentence(t *testing.T) {
 func TestAnInstallationInSchemasRunsBehindAPooler(t *testing.T) {
 	t.Parallel()
 	admin, at := given(t)
-	refused := start(t, pgbouncer(t, at, "transaction"), "", "DATABASE_DIRECT_URL="+at, "DATABASE_SCHEMAS=true")
+	refused := start(t, pgbouncer.Start(t, at, "transaction"), "", "DATABASE_DIRECT_URL="+at, "DATABASE_SCHEMAS=true")
 	<-refused.ended
 	if !strings.Contains(refused.text(), "DATABASE_SCHEMAS: is true") || !strings.Contains(refused.text(), "migrate --services") {
 		t.Errorf("it printed %s", refused.text())
@@ -231,7 +232,7 @@ func TestAnInstallationInSchemasRunsBehindAPooler(t *testing.T) {
 		}
 		direct := strings.Replace(at, "tenant:", role+":", 1)
 		name := strings.ToUpper(set.Name) + "_DATABASE"
-		env = append(env, name+"_DIRECT_URL="+direct, name+"_URL="+pgbouncer(t, direct, "transaction"))
+		env = append(env, name+"_DIRECT_URL="+direct, name+"_URL="+pgbouncer.Start(t, direct, "transaction"))
 	}
 	// These roles may read no secrets of the installation, so all processes have the same ones.
 	env = append(env, "WEBHOOK_SECRETS=whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
