@@ -31,7 +31,7 @@ func server(t *testing.T, settings map[string]string) (i *Installation, admin st
 		if err := migrations.Up(t.Context(), address, set, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := migrations.GrantService(t.Context(), address, set); err != nil {
+		if err := migrations.GrantService(t.Context(), address, set, nil); err != nil {
 			t.Fatal(err)
 		}
 		i.Databases[n].Address = secret.Of(address)
