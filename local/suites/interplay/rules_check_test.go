@@ -73,8 +73,8 @@ func TestARefusedChangeIsSeenUnlessTheJobMayHaveHadTheValues(t *testing.T) {
 	}{
 		"applied":                            {body: `{"tags": ["green"], "priority": 3}`, reason: "change"},
 		"applied in part":                    {body: `{"tags": ["green"], "priority": 7}`, reason: "change", wrong: true},
-		"not applied, but said to be":        {body: `{"tags": ["red"]}`, reason: "change", wrong: true},
-		"applied, but said to be refused":    {body: `{"tags": ["green"]}`, reason: "change refused: the job is QUEUED", wrong: true},
+		"not applied, but shown as such":     {body: `{"tags": ["red"]}`, reason: "change", wrong: true},
+		"applied, but shown as refused":      {body: `{"tags": ["green"]}`, reason: "change refused: the job is QUEUED", wrong: true},
 		"refused":                            {body: `{"tags": ["red"]}`, reason: "change refused: the job is QUEUED"},
 		"refused, and the job had it before": {of: "old", body: `{"tags": ["green"]}`, reason: "change refused: the job is QUEUED"},
 	} {

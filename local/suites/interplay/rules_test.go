@@ -361,8 +361,8 @@ func (f *facts) checkChanged(found func(_, _, _ string)) {
 		applied := slices.ContainsFunc(j.History, func(m client.Move) bool { return m.Reason == "change" })
 		same := (change.Priority == nil || *change.Priority == j.Priority) && (change.Tags == nil || slices.Equal(change.Tags, j.Tags))
 		// No job has such values from its submit, but run-again may have given them to it.
-		tells := (change.Priority != nil || change.Tags != nil) && j.RunAgainOf == ""
-		wrong := applied && (!same || change.MaxRetryCount != nil && *change.MaxRetryCount != j.MaxRetryCount) || !applied && same && tells
+		shows := (change.Priority != nil || change.Tags != nil) && j.RunAgainOf == ""
+		wrong := applied && (!same || change.MaxRetryCount != nil && *change.MaxRetryCount != j.MaxRetryCount) || !applied && same && shows
 		held := j.Debounce != nil // it is changed before the scheduler knows it
 		if wrong && !held {
 			found(f.name(j.JobID), fmt.Sprintf("the new values if its history has the change, which is %v", applied),
