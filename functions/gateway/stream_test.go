@@ -639,7 +639,8 @@ func TestAStreamSurvivesTheLossOfTheDatabase(t *testing.T) {
 	id := h.submit(plainJob)
 	list, one := h.open("/api/stream").watched(), h.open("/api/stream?jobId="+id.String())
 	one.next("job")
-	h.sql("select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN jobweaver_changes%' and datname = current_database()", nil)
+	h.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+		where query like 'LISTEN "jobweaver_changes"%' and datname = current_database()`, nil)
 	for _, s := range []*sseStream{list, one} {
 		for !strings.Contains(s.next("reload").data, "lost its connection") {
 		}
