@@ -72,15 +72,15 @@ func Granted(ctx context.Context, conn *pgx.Conn, role string) (Rights, error) {
 	rows, err := conn.Query(ctx, `
 		select acl.privilege_type || ' ' || relname, ''
 		from pg_class, aclexplode(relacl) as acl
-		where relnamespace = 'public'::regnamespace and acl.grantee in (0, to_regrole($1))
+		where relnamespace = current_schema()::regnamespace and acl.grantee in (0, to_regrole($1))
 		union all
 		select acl.privilege_type || ' ' || relname, attname
 		from pg_attribute join pg_class on attrelid = pg_class.oid, aclexplode(attacl) as acl
-		where relnamespace = 'public'::regnamespace and acl.grantee in (0, to_regrole($1))
+		where relnamespace = current_schema()::regnamespace and acl.grantee in (0, to_regrole($1))
 		union all
 		select acl.privilege_type || ' ' || proname, ''
 		from pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) as acl
-		where pronamespace = 'public'::regnamespace and acl.grantee in (0, to_regrole($1))
+		where pronamespace = current_schema()::regnamespace and acl.grantee in (0, to_regrole($1))
 			and not exists (select from pg_depend where pg_depend.objid = pg_proc.oid and deptype = 'e')`, quoted(role))
 	if err != nil {
 		return nil, fmt.Errorf("read rights of %s: %w", role, err)

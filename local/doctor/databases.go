@@ -141,7 +141,7 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 	}
 	var mayRead bool
 	err = d.conn.QueryRow(ctx,
-		"SELECT coalesce(has_table_privilege(to_regclass('public.goose_db_version'), 'SELECT'), false)").Scan(&mayRead)
+		"SELECT coalesce(has_table_privilege(to_regclass('goose_db_version'), 'SELECT'), false)").Scan(&mayRead)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 		return err
 	}
 	var is int64
-	err = d.conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM public.goose_db_version WHERE is_applied").
+	err = d.conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").
 		Scan(&is)
 	switch {
 	case err != nil:
@@ -164,7 +164,7 @@ func (l *look) migrated(ctx context.Context, d *database) error {
 		l.fact("%s: migration %d of %d", d.where, is, own)
 	}
 	invalid, err := texts(ctx, d.conn, `SELECT indexrelid::regclass::text FROM pg_index
-		JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND relnamespace = 'public'::regnamespace`)
+		JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace`)
 	for _, index := range invalid {
 		l.find(d.where, "index "+index+" is not valid: its creation was interrupted, or is under way",
 			"REINDEX INDEX CONCURRENTLY "+index)

@@ -65,18 +65,16 @@ const Serve = "serve"
 
 // Load reads the installation from the environment of this process, as serve does.
 func Load() (*Installation, error) {
-	at, acts, err := serve.Databases()
+	layout, at, acts, err := serve.Databases()
 	if err != nil {
 		return nil, err
 	}
 	i := &Installation{Environments: []Environment{environment(Serve)}, Now: time.Now, limits: usual}
-	for _, set := range sets {
+	for _, set := range layout.Sets() {
 		i.Databases = append(i.Databases, Database{set, Serve, acts[set.Name], secret.Of(at[set.Name])})
 	}
 	return i, nil
 }
-
-var sets = []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker}
 
 // LoadFolder reads the installation from the files of systemd units: all.env and <function>.env.
 func LoadFolder(dir string) (*Installation, error) {
@@ -85,7 +83,7 @@ func LoadFolder(dir string) (*Installation, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, set := range sets {
+	for _, set := range (migrations.Layout{}).Sets() {
 		for _, function := range set.Functions {
 			own, err := variables(filepath.Join(dir, function+".env"))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -96,11 +94,12 @@ func LoadFolder(dir string) (*Installation, error) {
 			}
 			within(append(common, own...), func() {
 				env := environment(function)
+				var layout migrations.Layout
 				address, err := ownDatabase()
-				if err != nil {
+				if err := errors.Join(err, envsettings.Load(&layout)); err != nil {
 					env.Wrong = append(env.Wrong, err)
 				} else {
-					i.Databases = append(i.Databases, Database{set, function, false, secret.Of(address)})
+					i.Databases = append(i.Databases, Database{layout.Of(set), function, false, secret.Of(address)})
 				}
 				i.Environments = append(i.Environments, env)
 			})

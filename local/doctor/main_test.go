@@ -28,7 +28,7 @@ func installation(t *testing.T) *Installation {
 	t.Helper()
 	i := withoutDatabases()
 	serviceRoles(t)
-	for _, set := range sets {
+	for _, set := range (migrations.Layout{}).Sets() {
 		url := pgtest.Database(t, set)
 		exec(t, url, onDatabase("REVOKE ALL ON DATABASE %I FROM PUBLIC"))
 		i.Databases = append(i.Databases, Database{set, Serve, true, secret.Of(url)})
@@ -58,7 +58,7 @@ func serviceRoles(t *testing.T) {
 	t.Helper()
 	roles.Lock()
 	defer roles.Unlock()
-	for _, set := range sets {
+	for _, set := range (migrations.Layout{}).Sets() {
 		if roles.made {
 			continue
 		}

@@ -16,7 +16,7 @@ const grantAgain = "jobweaver migrate --roles gives each role exactly its rights
 func rights(ctx context.Context, l *look) {
 	l.each(false, func(d *database) error {
 		var migrated bool
-		err := d.conn.QueryRow(ctx, "SELECT to_regclass('public.goose_db_version') IS NOT NULL").Scan(&migrated)
+		err := d.conn.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&migrated)
 		if err != nil || !migrated {
 			return err
 		}
@@ -73,9 +73,10 @@ func (l *look) everyone(ctx context.Context, d *database) error {
 		SELECT acl.privilege_type || ' on the database'
 		FROM pg_database, aclexplode(coalesce(datacl, acldefault('d', datdba))) AS acl
 		WHERE datname = current_database() AND acl.grantee = 0
+			AND current_schema() = 'public' -- a database of several schemas may have other users
 		UNION ALL
 		SELECT acl.privilege_type || ' on the schema' FROM pg_namespace, aclexplode(nspacl) AS acl
-		WHERE nspname = 'public' AND acl.grantee = 0`)
+		WHERE nspname = current_schema() AND acl.grantee = 0`)
 	for _, right := range open {
 		l.find(d.Set.Database(), "every user of the server has "+right, grantAgain)
 	}
@@ -87,10 +88,10 @@ const lacking = `SELECT trim(concat_ws(' ', right_to, 'on', object, col))
 	FROM unnest($1::text[], $2::text[], $3::text[]) AS r (right_to, object, col)
 	WHERE NOT coalesce(CASE
 		WHEN right_to = 'EXECUTE' THEN (SELECT has_function_privilege(oid, 'EXECUTE') FROM pg_proc
-			WHERE pronamespace = 'public'::regnamespace AND proname = object LIMIT 1)
-		WHEN right_to = 'USAGE' THEN has_sequence_privilege(to_regclass('public.' || quote_ident(object)), 'USAGE')
-		WHEN col = '' THEN has_table_privilege(to_regclass('public.' || quote_ident(object)), right_to)
-		ELSE has_column_privilege(to_regclass('public.' || quote_ident(object)), col, right_to) END, false)`
+			WHERE pronamespace = current_schema()::regnamespace AND proname = object LIMIT 1)
+		WHEN right_to = 'USAGE' THEN has_sequence_privilege(to_regclass(quote_ident(object)), 'USAGE')
+		WHEN col = '' THEN has_table_privilege(to_regclass(quote_ident(object)), right_to)
+		ELSE has_column_privilege(to_regclass(quote_ident(object)), col, right_to) END, false)`
 
 // user checks the user of an address: it owns nothing unless it takes the role of the service, and has what its
 // functions need.
@@ -98,7 +99,7 @@ func (l *look) user(ctx context.Context, d *database) error {
 	var name string
 	var owns, serviceRole bool
 	err := d.conn.QueryRow(ctx, `
-		SELECT current_user, rolsuper OR EXISTS (SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace
+		SELECT current_user, rolsuper OR EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace
 			AND relkind = 'r' AND pg_has_role(current_user, relowner, 'MEMBER')), to_regrole($1) IS NOT NULL
 		FROM pg_roles WHERE rolname = current_user`, d.Set.ServiceRole()).Scan(&name, &owns, &serviceRole)
 	switch {
@@ -124,7 +125,7 @@ func (l *look) user(ctx context.Context, d *database) error {
 func (l *look) lacks(ctx context.Context, d *database, user string) error {
 	var kinds, objects, columns []string
 	for role, needed := range d.Set.Rights() {
-		if d.Function != Serve && role != migrations.Role(d.Function) {
+		if d.Function != Serve && role != d.Set.Role(d.Function) {
 			continue
 		}
 		for right, of := range needed {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -16,17 +17,22 @@ import (
 // server starts a PostgreSQL of the test's own, with an installation as serve makes it.
 func server(t *testing.T, settings map[string]string) (i *Installation, admin string) {
 	t.Helper()
+	return serverWith(t, migrations.Layout{}, settings)
+}
+
+func serverWith(t *testing.T, layout migrations.Layout, settings map[string]string) (i *Installation, admin string) {
+	t.Helper()
 	s, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Stop() })
 	i = installation(t)
-	urls, err := migrations.EnsureDatabases(t.Context(), s.URL())
+	urls, err := layout.Ensure(t.Context(), s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, set := range sets {
+	for n, set := range layout.Sets() {
 		address := urls.Of(set.Functions[0])
 		if err := migrations.Up(t.Context(), address, set, nil); err != nil {
 			t.Fatal(err)
@@ -34,7 +40,7 @@ func server(t *testing.T, settings map[string]string) (i *Installation, admin st
 		if err := migrations.GrantService(t.Context(), address, set, nil); err != nil {
 			t.Fatal(err)
 		}
-		i.Databases[n].Address = secret.Of(address)
+		i.Databases[n].Set, i.Databases[n].Address = set, secret.Of(address)
 	}
 	return i, s.URL()
 }
@@ -42,7 +48,17 @@ func server(t *testing.T, settings map[string]string) (i *Installation, admin st
 // Autovacuum takes transaction ids of its own.
 func TestAHealthyInstallationHasNoFindingsAndIsNotChanged(t *testing.T) {
 	t.Parallel()
-	i, admin := server(t, map[string]string{"autovacuum_naptime": "1h"})
+	for _, layout := range layouts {
+		t.Run(fmt.Sprintf("%+v", layout), func(t *testing.T) { checkHealthy(t, layout) })
+	}
+}
+
+var layouts = []migrations.Layout{{}, {Installation: "shop"}, {Schemas: true}, {Installation: "shop", Schemas: true}}
+
+func checkHealthy(t *testing.T, layout migrations.Layout) {
+	t.Helper()
+	t.Parallel()
+	i, admin := serverWith(t, layout, map[string]string{"autovacuum_naptime": "1h"})
 	next := func() string { return query(t, admin, "pg_snapshot_xmax(pg_current_snapshot())") }
 	before := next()
 	for _, r := range Run(t.Context(), i, nil) {
@@ -60,6 +76,31 @@ func TestAHealthyInstallationHasNoFindingsAndIsNotChanged(t *testing.T) {
 	}
 	if n := query(t, admin, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'jobweaver%'"); n != "0" {
 		t.Errorf("%s sessions are left", n)
+	}
+}
+
+// A right too many, a right too few, and a migration that is missing are those of the installation, wherever it is.
+func TestFaultsOfANamedInstallationAndOfSchemasAreFound(t *testing.T) {
+	t.Parallel()
+	for _, layout := range layouts[1:] {
+		t.Run(fmt.Sprintf("%+v", layout), func(t *testing.T) {
+			t.Parallel()
+			i, _ := serverWith(t, layout, nil)
+			api := i.Databases[0]
+			role := api.Set.Role("bulk")
+			exec(t, api.Address.Reveal(), "GRANT DELETE ON jobs TO "+role)
+			exec(t, api.Address.Reveal(), "REVOKE SELECT ON operations FROM "+role)
+			exec(t, api.Address.Reveal(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+			text := fmt.Sprint(of(t, i, "rights").Findings)
+			for _, want := range []string{role + " needs no DELETE on jobs", role + " lacks SELECT on operations"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not in %s", want, text)
+				}
+			}
+			if found := of(t, i, "versions").Findings; len(found) != 1 {
+				t.Errorf("%+v", found)
+			}
+		})
 	}
 }
 

@@ -26,12 +26,12 @@ func (a addresses) ofFunction(name string) string {
 	return a[set.Name]
 }
 
-// Databases returns what the environment names for serve: the address of each set's database, by the name of the set,
-// and whether its user is that of DATABASE_URL, which takes the role of the service.
-func Databases() (at map[string]string, acts map[string]bool, err error) {
+// Databases returns what the environment names for serve: the layout, the address of each set's database, by the name of
+// the set, and whether its user is that of DATABASE_URL, which takes the role of the service.
+func Databases() (layout migrations.Layout, at map[string]string, acts map[string]bool, err error) {
 	s, err := loadSettings()
 	if err != nil {
-		return nil, nil, err
+		return layout, nil, nil, err
 	}
 	acts = map[string]bool{}
 	var first []string // of each set, a function that uses its database
@@ -39,7 +39,7 @@ func Databases() (at map[string]string, acts map[string]bool, err error) {
 		acts[set.Name], first = s.of(set.Name) == "", append(first, set.Functions[0])
 	}
 	all, err := places(s, first)
-	return all, acts, err
+	return s.layout, all, acts, err
 }
 
 // places returns the addresses of the databases. One that is not given is on the server of DATABASE_URL.
