@@ -26,8 +26,8 @@ func (a addresses) ofFunction(name string) string {
 	return a[set.Name]
 }
 
-// Databases returns what the environment names for serve: the layout, the address of each set's database, by the name of
-// the set, and whether its user is that of DATABASE_URL, which takes the role of the service.
+// Databases returns what the environment names for serve: the layout, the address of each set's database, by the name
+// of the set, and whether its user is that of DATABASE_URL, which takes the role of the service.
 func Databases() (layout migrations.Layout, at map[string]string, acts map[string]bool, err error) {
 	s, err := loadSettings()
 	if err != nil {
