@@ -517,3 +517,27 @@ func TestPlansOfCohortsUseIndexes(t *testing.T) {
 	}
 	checkVisits(t, plans.Seen())
 }
+
+// Jobs that a restored database lacks are stored as new ones, and then brought to the state that the API knows.
+func TestAJobOfACohortIsAdopted(t *testing.T) {
+	h := newFixture(t)
+	jobs := newJobs(9)
+	h.hold()
+	h.ingest(jobs...)
+	published := h.status(jobs[4])
+	published.Version, published.Status, published.Attempt = 4, string(jobstate.Completed), 1
+	snapshot, err := json.Marshal(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted, err := h.Restored().Adopt(t.Context(), []json.RawMessage{snapshot}, jobs[4:5], make([]time.Time, 1))
+	if err != nil || !slices.Equal(adopted, []uuid.UUID{jobs[4].JobID}) {
+		t.Fatal(adopted, err)
+	}
+	h.wantStatus(jobs[4], jobstate.Completed)
+	if n, err := h.Restored().Cancel(t.Context(), []uuid.UUID{jobs[5].JobID}); err != nil || n != 1 {
+		t.Error(n, err)
+	}
+	h.wantStatus(jobs[5], jobstate.Cancelled)
+	h.wantMembers(7)
+}

@@ -65,6 +65,9 @@ func (r Restored) Adopt(
 		p.Requests = append(p.Requests, text)
 	}
 	ids := createdIDs(requests)
+	if err := r.s.leaveCohorts(ctx, ids); err != nil { // in which Ingest has stored jobs that the backup lacked
+		return nil, err
+	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		if err := q.JobsRevive(ctx, ids); err != nil {
 			return err
@@ -77,6 +80,9 @@ func (r Restored) Adopt(
 
 // Cancel cancels jobs that have not ended and that the API does not have any more.
 func (r Restored) Cancel(ctx context.Context, ids []uuid.UUID) (cancelled int64, err error) {
+	if err := r.s.leaveCohorts(ctx, ids); err != nil {
+		return 0, err
+	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		cancelled, err = q.RestoredCancel(ctx, ids)
 		return err

@@ -66,7 +66,7 @@ func (h *fixture) handOver(serving *process, by syscall.Signal, bin string, env 
 // and come back, while jobs flow. Jobs of every state wait all the time.
 func TestFunctionsBecomeServeAndAreFunctionsAgain(t *testing.T) {
 	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_GRACE=10s", callbacks, callbackURL)
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_GRACE=10s", "GRACE=5s", callbacks, callbackURL)
 	if err := h.migrate(h.builds.older); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFunctionsBecomeServeAndAreFunctionsAgain(t *testing.T) {
 // over to it; then the other way round, on a schema that is newer than either.
 func TestServeAndItsStandbyAreUpgradedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_GRACE=10s", callbacks, callbackURL)
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_GRACE=10s", "GRACE=5s", callbacks, callbackURL)
 	serving := h.beginServe(h.builds.serve)
 	h.serves(serving)
 	f := h.flow()
