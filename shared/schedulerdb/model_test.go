@@ -232,6 +232,12 @@ func (m *model) fallDue(rt *rapid.T, h fixture) {
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
 	h.due()
+	if j.isSuspect() && slices.ContainsFunc(m.jobs, func(other *modelJob) bool {
+		return other.known && other.isSuspect() &&
+			(other.Status == jobstate.Pending || other.Status.InFlight())
+	}) {
+		return // it is put off: with one worker, one suspect at a time goes out
+	}
 	if j.Status == jobstate.Waiting { // the API was asked, and has no callback
 		o := Outcome{
 			JobID: j.created.JobID, Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true, ErrorCode: "WORKER.CALLBACK_TIMEOUT",
@@ -243,6 +249,9 @@ func (m *model) fallDue(rt *rapid.T, h fixture) {
 	}
 	m.settle(rt, h)
 }
+
+// isSuspect: it was lost at least twice in a row.
+func (j *modelJob) isSuspect() bool { return j.LostCount >= 2 }
 
 // settle applies the consequences of the states of all jobs until nothing changes.
 func (m *model) settle(rt *rapid.T, h fixture) {
