@@ -24,6 +24,9 @@ var layouts = map[string][]string{
 
 func TestInstallationsShareAServerAndABrokerAndSeeNothingOfEachOther(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("its processes do what those of other tests do, in other places")
+	}
 	database, brokers := server(t).URL(), "KAFKA_BROKERS="+broker(t)
 	all, jobs := map[string]*process{}, map[string]string{}
 	for way, env := range layouts {
@@ -108,6 +111,9 @@ func streams(t *testing.T, c *client.Client) {
 // Two installations have locks of their own in the same database, and each a standby.
 func TestAnInstallationInSchemasRestartsAndHasAStandby(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("its processes do what those of other tests do, in other places")
+	}
 	_, at := given(t)
 	env, other := []string{"DATABASE_SCHEMAS=true"}, []string{"DATABASE_SCHEMAS=true", "INSTALLATION=other"}
 	first, second := start(t, at, "", env...), start(t, at, "", other...)
@@ -212,6 +218,9 @@ func TestASettingThatCannotBeIsOneSentence(t *testing.T) {
 // Behind a pooler each schema needs a role of its own, since the search path is a setting of the role.
 func TestAnInstallationInSchemasRunsBehindAPooler(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("its processes do what those of other tests do, in other places")
+	}
 	admin, at := given(t)
 	refused := start(t, pgbouncer.Start(t, at, "transaction"), "", "DATABASE_DIRECT_URL="+at, "DATABASE_SCHEMAS=true")
 	<-refused.ended
