@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Result struct {
 	Findings []Finding `json:"findings"`
 	Unseen   []string  `json:"unseen"` // what it could not see, and why
 	Facts    []string  `json:"facts"`  // what it saw
+
+	Partial bool `json:"partial"` // a database does not answer, so it did not look there
 }
 
 // Check looks at one thing. A new one is an entry in Checks, a line of the checklist, and a test that plants its fault.
@@ -100,7 +103,9 @@ func (l *look) find(where, what, do string) {
 }
 
 func (l *look) unseen(format string, args ...any) {
-	l.result.Unseen = append(l.result.Unseen, l.hide(fmt.Sprintf(format, args...)))
+	if text := l.hide(fmt.Sprintf(format, args...)); !slices.Contains(l.result.Unseen, text) {
+		l.result.Unseen = append(l.result.Unseen, text)
+	}
 }
 
 func (l *look) fact(format string, args ...any) {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -71,17 +72,28 @@ func (d *database) close() {
 	}
 }
 
+// answering yields the databases that answer. The check sees nothing of the others.
+func (l *look) answering() iter.Seq[*database] {
+	return func(yield func(*database) bool) {
+		for _, d := range l.databases {
+			if d.conn == nil {
+				l.result.Partial = true
+				l.unseen("%s: it does not answer", d.where)
+			} else if !yield(d) {
+				return
+			}
+		}
+	}
+}
+
 // each calls do with each database that answers; of a server, if once, with its first one only. An error is something
 // that cannot be seen.
 func (l *look) each(once bool, do func(d *database) error) {
 	seen := map[string]bool{}
-	for _, d := range l.databases {
-		if d.conn == nil {
-			continue
-		}
+	for d := range l.answering() {
 		cfg := d.conn.Config()
 		server := fmt.Sprintf("%s:%d", cfg.Host, cfg.Port)
-		key := server + "/" + cfg.Database
+		key := server + "/" + cfg.Database + "/" + d.Set.Name // a database may have the schemas of several
 		if once {
 			key = server
 		}

@@ -52,10 +52,7 @@ func postgres(ctx context.Context, l *look) {
 }
 
 func poolers(ctx context.Context, l *look) {
-	for _, d := range l.databases {
-		if d.conn == nil {
-			continue
-		}
+	for d := range l.answering() {
 		if err := l.pooler(ctx, d); err != nil {
 			l.unseen("%s: %v", d.where, err)
 		}

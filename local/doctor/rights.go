@@ -22,10 +22,7 @@ func rights(ctx context.Context, l *look) {
 		}
 		return l.roles(ctx, d)
 	})
-	for _, d := range l.databases {
-		if d.conn == nil {
-			continue
-		}
+	for d := range l.answering() {
 		if err := l.user(ctx, d); err != nil {
 			l.unseen("%s: %v", d.where, err)
 		}

@@ -69,8 +69,8 @@ func secrets(ctx context.Context, l *look) {
 
 // kept compares the setting of serve with the secret that it keeps in the database for processes without the setting.
 func (l *look) kept(ctx context.Context, setting, name string, texts []string) {
-	for _, d := range l.databases {
-		if d.conn == nil || d.Set.Name != migrations.Worker.Name {
+	for d := range l.answering() {
+		if d.Set.Name != migrations.Worker.Name {
 			continue
 		}
 		var is string

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,13 +88,13 @@ func TestFaultsOfANamedInstallationAndOfSchemasAreFound(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", layout), func(t *testing.T) {
 			t.Parallel()
 			i, _ := serverWith(t, layout, nil)
-			api := i.Databases[0]
-			role := api.Set.Role("bulk")
-			exec(t, api.Address.Reveal(), "GRANT DELETE ON jobs TO "+role)
-			exec(t, api.Address.Reveal(), "REVOKE SELECT ON operations FROM "+role)
-			exec(t, api.Address.Reveal(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+			api, worker := i.Databases[0], i.Databases[2]
+			bulk, runjob := api.Set.Role("bulk"), worker.Set.Role("runjob")
+			exec(t, api.Address.Reveal(), "REVOKE SELECT ON operations FROM "+bulk)
+			exec(t, worker.Address.Reveal(), "GRANT TRUNCATE ON execution_attempts TO "+runjob)
+			exec(t, worker.Address.Reveal(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
 			text := fmt.Sprint(of(t, i, "rights").Findings)
-			for _, want := range []string{role + " needs no DELETE on jobs", role + " lacks SELECT on operations"} {
+			for _, want := range []string{runjob + " needs no TRUNCATE on execution_attempts", bulk + " lacks SELECT on operations"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q is not in %s", want, text)
 				}
@@ -102,6 +103,21 @@ func TestFaultsOfANamedInstallationAndOfSchemasAreFound(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		})
+	}
+}
+
+// A check that cannot look passes nothing as good.
+func TestChecksOfDatabasesThatDoNotAnswerAreUnseen(t *testing.T) {
+	t.Parallel()
+	i := installation(t)
+	for n := range i.Databases {
+		i.Databases[n].Address = secret.Of("postgres://nobody@127.0.0.1:1/none")
+	}
+	for _, r := range Run(t.Context(), i, nil) {
+		ofDatabases := !slices.Contains([]string{"settings", "database", "topics", "tls"}, r.Check)
+		if r.Partial != ofDatabases || ofDatabases && len(r.Unseen) < len(i.Databases) {
+			t.Errorf("%s: partial: %t, not seen: %v", r.Check, r.Partial, r.Unseen)
+		}
 	}
 }
 

@@ -97,6 +97,8 @@ func printResults(w io.Writer, results []doctor.Result, findings int, verbose bo
 		state := "ok"
 		if len(r.Findings) > 0 {
 			state = "FOUND"
+		} else if r.Partial {
+			state = "UNSEEN"
 		}
 		fmt.Fprintf(w, "%-6s %-13s %s\n", state, r.Check, r.Looks)
 		for _, f := range r.Findings {
