@@ -20,7 +20,7 @@ func TestDoctorPrintsWhatToDoAndExitsByWhatItFound(t *testing.T) {
 	if out, err = run(t, "", "doctor"); cli.CodeOf(err) != cli.ExitFailed {
 		t.Errorf("exit code %d: %s", cli.CodeOf(err), out)
 	}
-	for _, want := range []string{"FOUND  database ", "\n         do: start the server", "ok     vacuum ", "FOUND  secrets "} {
+	for _, want := range []string{"FOUND  database ", "\n         do: start the server", "UNSEEN vacuum ", "FOUND  secrets "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it prints no %q: %s", want, out)
 		}
