@@ -111,7 +111,7 @@ func TestChecksOfDatabasesThatDoNotAnswerAreUnseen(t *testing.T) {
 	t.Parallel()
 	i := installation(t)
 	for n := range i.Databases {
-		i.Databases[n].Address = secret.Of("postgres://nobody@127.0.0.1:1/none")
+		i.Databases[n].Address = secret.Of("postgres://away@127.0.0.1:1/none")
 	}
 	for _, r := range Run(t.Context(), i, nil) {
 		ofDatabases := !slices.Contains([]string{"settings", "database", "topics", "tls"}, r.Check)
