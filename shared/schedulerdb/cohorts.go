@@ -135,12 +135,7 @@ func (s *Store) leaveCohorts(ctx context.Context, ids []uuid.UUID) error {
 	if err != nil || len(rows) == 0 {
 		return pgpool.Classify(err)
 	}
-	return s.step(ctx, &result{}, nil, func(t step) error {
-		if _, err := t.DispatchLock(ctx); err != nil {
-			return fmt.Errorf("lock ledger: %w", err)
-		}
-		return leave(ctx, t.Queries, ids)
-	})
+	return s.locked(ctx, func(q *gen.Queries) error { return leave(ctx, q, ids) })
 }
 
 // leaveBest gives at least most of the best jobs of the cohorts of a queue rows of jobs, in which the picker sees them.
@@ -170,16 +165,13 @@ func leaveBest(ctx context.Context, q *gen.Queries, queue string, most int) (*ge
 func (s *Store) leaveAll(ctx context.Context) error {
 	for {
 		n := 0
-		err := s.step(ctx, &result{}, nil, func(t step) error {
-			if _, err := t.DispatchLock(ctx); err != nil {
-				return fmt.Errorf("lock ledger: %w", err)
-			}
-			ids, err := t.MembersSome(ctx, 100)
+		err := s.locked(ctx, func(q *gen.Queries) error {
+			ids, err := q.MembersSome(ctx, 100)
 			if err != nil {
 				return fmt.Errorf("look for cohorts: %w", err)
 			}
 			n = len(ids)
-			return leave(ctx, t.Queries, ids)
+			return leave(ctx, q, ids)
 		})
 		if err != nil || n == 0 {
 			return err

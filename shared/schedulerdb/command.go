@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,7 +79,8 @@ func commanded(commands []jobevent.Command) []uuid.UUID {
 func (s *Store) command(
 	ctx context.Context, q *gen.Queries, commands []jobevent.Command, r *result, delta *dispatch.Delta,
 ) (early []jobevent.Command, err error) {
-	var ids, repeat []uuid.UUID
+	ids := commanded(commands)
+	var repeat []uuid.UUID
 	var unknown []emit.Snapshot
 	for _, c := range commands {
 		if c.Command == jobevent.CommandReport {
@@ -87,8 +89,6 @@ func (s *Store) command(
 				return nil, err
 			}
 			repeat, unknown = append(repeat, newer...), append(unknown, missing...)
-		} else {
-			ids = append(ids, c.JobID)
 		}
 	}
 	jobs, err := lockAnyJobs(ctx, q, ids)
@@ -110,7 +110,7 @@ func (s *Store) command(
 	if r.Jobs, err = saveJobs(ctx, q, jobs, delta); err != nil {
 		return nil, err
 	}
-	if err := republish(ctx, q, append(ids, repeat...), r, delta); err != nil {
+	if err := republish(ctx, q, slices.Concat(ids, repeat), r, delta); err != nil {
 		return nil, err
 	}
 	r.Jobs = append(r.Jobs, unknown...)
@@ -151,14 +151,13 @@ func newerThan(
 		}
 	}
 	for _, row := range rows {
-		if row.IsUnknown && waits[row.JobID] {
-			continue
-		}
-		if row.IsUnknown {
+		switch {
+		case row.IsUnknown && waits[row.JobID]:
+		case row.IsUnknown:
 			unknown = append(unknown, emit.Snapshot{
 				JobID: row.JobID, Version: row.Version, Status: jobevent.StatusUnknown, UpdatedAt: time.Now(),
 			})
-		} else {
+		default:
 			newer = append(newer, row.JobID)
 		}
 	}

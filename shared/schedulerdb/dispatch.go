@@ -111,7 +111,8 @@ func (s *Store) sendPicked(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
 	r *result,
 ) ([]dispatch.Target, error) {
-	unseen, err := leaveBest(ctx, q, queue, max(min(most, len(targets)), dispatch.MaxLooks))
+	most = min(most, len(targets))
+	unseen, err := leaveBest(ctx, q, queue, max(most, dispatch.MaxLooks))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (s *Store) sendPicked(
 	}
 	p.Finish()
 	if unseen != nil {
-		l.NoteUnseen(queue, unseen.FairnessKey, unseen.Rank, len(p.Left()) > len(targets)-min(most, len(targets)))
+		l.NoteUnseen(queue, unseen.FairnessKey, unseen.Rank, len(p.Left()) > len(targets)-most)
 	}
 	return p.Left(), nil
 }

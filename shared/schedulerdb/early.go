@@ -22,11 +22,8 @@ func (s *Store) keepEarly(ctx context.Context, commands []jobevent.Command) erro
 		p.JobIDs, p.Numbers = append(p.JobIDs, c.JobID), append(p.Numbers, int32Of(c.Number))
 		p.Commands = append(p.Commands, mustJSON(c))
 	}
-	return s.step(ctx, &result{}, nil, func(t step) error {
-		if _, err := t.DispatchLock(ctx); err != nil {
-			return fmt.Errorf("lock ledger: %w", err)
-		}
-		if err := t.EarlyCommandsKeep(ctx, p); err != nil {
+	return s.locked(ctx, func(q *gen.Queries) error {
+		if err := q.EarlyCommandsKeep(ctx, p); err != nil {
 			return fmt.Errorf("keep early commands: %w", err)
 		}
 		return nil

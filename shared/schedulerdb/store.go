@@ -108,6 +108,16 @@ type step struct {
 	flush func(context.Context) error
 }
 
+// locked runs a transaction that holds the lock of the ledger, and does not dispatch.
+func (s *Store) locked(ctx context.Context, body func(q *gen.Queries) error) error {
+	return s.step(ctx, &result{}, nil, func(t step) error {
+		if _, err := t.DispatchLock(ctx); err != nil {
+			return fmt.Errorf("lock ledger: %w", err)
+		}
+		return body(t.Queries)
+	})
+}
+
 // step runs such a transaction. The statements that first queues travel with BEGIN; first may be nil. After the commit,
 // step adds the transaction to the metrics and reads the rest of the result.
 func (s *Store) step(ctx context.Context, r *result, first func(*pgx.Batch), body func(t step) error) error {
