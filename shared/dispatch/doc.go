@@ -17,10 +17,11 @@
 //     or by turns of the fairness keys if several wait.
 //  5. It writes the ledger and commits. Only the commit gives up the lock.
 //
-// Deadlocks cannot occur. Under the ledger's lock no transaction waits for a row of jobs: the statements of steps 3 and
-// 4 skip rows that another transaction has locked. Cohorts, the rows of jobs that wait together, are written only under
-// the ledger's lock. So a transaction may hold rows and wait for the ledger, but never the reverse. A skipped row is not forgotten: its holder is still before step 2, and its delta names the job as
-// waiting, even if it has left the job as it was.
+// Deadlocks cannot occur. Under the ledger's lock no transaction waits for a row of jobs: the statements of steps 3
+// and 4 skip rows that another transaction has locked. Cohorts, the rows of jobs that wait together, are written only
+// under the ledger's lock. So a transaction may hold rows and wait for the ledger, but never the reverse. A skipped
+// row is not forgotten: its holder is still before step 2, and its delta names the job as waiting, even if it has left
+// the job as it was.
 //
 // What is exact under the lock:
 //   - The attempts that are out, by queue, worker and partition, and by each job type and owner under a control. Every
