@@ -11,6 +11,7 @@ export default defineConfig({
   retries: 0,
   forbidOnly: true,
   timeout: 45_000,
+  globalTimeout: 900_000, // a run that hangs prints what it waits for
   expect: { timeout: 10_000 },
   reporter: [['list']],
   use: {
