@@ -42,8 +42,7 @@ const (
 
 // Config has the installation's limits, which the gateway has too, and settings of the host.
 type Config struct {
-	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
-	Queues   []string `ignored:"true"` // that a job may name
+	Queues []string `ignored:"true"` // that a job may name
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
@@ -74,11 +73,11 @@ type Function struct {
 
 // New returns the function on the API's database. An error begins with the setting's name.
 func New(cfg Config, db *apidb.Store) (*Function, error) {
-	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}
+	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: []string{jobspec.AnyType}, CheckURL: outbound.CheckURL}
 	if err := rules.Check(); err != nil {
 		return nil, err
 	}
-	defaults, err := rules.Defaults(cfg.RetryPolicies)
+	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (h *fixture) create(name, spec, fields string) schedulestore.Schedule {
 // function returns an instance with its own store, like another process.
 func (h *fixture) function() funchost.Function {
 	h.t.Helper()
-	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)).Store)
+	f, err := cron.New(cron.Config{Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)).Store)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ type endpoints struct {
 // newEndpoints makes the handlers.
 func (f *Function) newEndpoints(s settings) endpoints {
 	store, api, sealed := f.store, endpoints{}, edge.NewSealWarning()
-	payloads := jobtypes.NewPayloads(store.workers.AdvertisedTypes)
+	payloads := jobtypes.NewPayloads(store.workers.AdvertisedTypes, store.types)
 
 	api.jobs = &jobs.API{
 		Store: store.jobs, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog,
@@ -97,8 +97,8 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Stats: store.stats, Controls: store.controls, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),
 		Lags: monitor.NewLags(f.cfg.Lags), Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
 	}
-	api.pull = pullworkers.New(s.pull, store.jobs, store.stats, f.auth, s.rules)
-	api.jobTypes = &jobtypes.API{Workers: store.workers, Rules: s.rules}
+	api.pull = pullworkers.New(s.pull, store.jobs, f.auth)
+	api.jobTypes = &jobtypes.API{Workers: store.workers, Types: store.types, Rules: s.rules}
 	api.stream = &stream.API{
 		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,
 		Auth: f.auth, Audit: f.auditLog,

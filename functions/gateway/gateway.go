@@ -90,6 +90,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	}
 	f.held = held.New(store.jobs, f.outgoing)
 	f.queues = &queues.Installation{Fixed: cfg.Queues, Store: store.queues}
+	s.rules.Learned = jobtypes.Learned(store.types)
 	ofElements := s.rules
 	s.rules.Created, ofElements.Created = f.queues.Created, f.queues.CreatedOrRemoving
 	f.fanOuts = &fanouts.Runner{

@@ -8,15 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 type jobTypeBody struct {
 	Name               string
-	Builtin, Accepted  bool
+	Builtin            bool
 	Title, Description *string
 	Schema             json.RawMessage
+	OutputSchema       json.RawMessage
 	Workers            int
 	Queues             []string
 }
@@ -59,17 +63,17 @@ func TestJobTypesAreBuiltInListedOrAdvertised(t *testing.T) {
 		t.Errorf("got %s, any: %v", got, page.AcceptsAny)
 	}
 	simulation := h.jobType("SIMULATION")
-	if !simulation.Builtin || !simulation.Accepted || simulation.Workers != 1 || fmt.Sprint(simulation.Queues) != "[default mail]" ||
+	if !simulation.Builtin || simulation.Workers != 1 || fmt.Sprint(simulation.Queues) != "[default mail]" ||
 		simulation.Title == nil || simulation.Description == nil || !strings.Contains(string(simulation.Schema), "HTTP_CALL") {
 		t.Errorf("SIMULATION: %+v", simulation)
 	}
-	if mail := h.jobType("MAIL"); mail.Builtin || !mail.Accepted || mail.Workers != 3 || *mail.Description != "Mail" || mail.Title != nil {
+	if mail := h.jobType("MAIL"); mail.Builtin || mail.Workers != 3 || *mail.Description != "Mail" || mail.Title != nil {
 		t.Errorf("MAIL: %+v", mail)
 	}
-	if slow := h.jobType("SLOW"); slow.Workers != 0 || len(slow.Queues) != 0 || string(slow.Schema) != "null" || !slow.Accepted {
+	if slow := h.jobType("SLOW"); slow.Workers != 0 || len(slow.Queues) != 0 || string(slow.Schema) != "null" {
 		t.Errorf("SLOW: %+v", slow)
 	}
-	if other := h.jobType("NEW"); other.Accepted || other.Workers != 1 || string(other.Schema) != `{"not":{}}` {
+	if other := h.jobType("NEW"); other.Workers != 1 || string(other.Schema) != `{"not":{}}` {
 		t.Errorf("NEW: %+v", other)
 	}
 	h.get("/api/job-types/NONE").want(http.StatusNotFound)
@@ -98,6 +102,79 @@ func TestPayloadIsCheckedByTheAdvertisedSchema(t *testing.T) {
 	if e := h.post("/api/schedules", schedule).want(http.StatusBadRequest).error(); e.Details[0].Path != "job.payload.to[1]" {
 		t.Errorf("schedule: %+v", e)
 	}
+}
+
+func TestATypeThatAWorkerHasRunIsTakenFromThenOn(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
+	acme, other := h.as("acme", "operate"), h.as("other", "operate")
+	own, shared := `{"jobType": "OWN", "payload": {}}`, `{"jobType": "SHARED", "payload": {"n": "x"}}`
+	refused := acme.post("/api/jobs", own)
+	refused.wantError(apierror.InvalidJobRequest, "jobType")
+	if message := refused.error().Message; !strings.Contains(message, "no worker has run it yet") || !strings.Contains(message, "MAIL") {
+		t.Errorf("refused with %s", message)
+	}
+	gone := advertising("a", "SHARED", `{"properties": {"n": {"type": "integer"}}}`)
+	h.heartbeat(asked(map[string]string{"OWN": "acme"}), gone)
+	h.sql("delete from workers", nil) // what was learned stays
+	acme.post("/api/jobs", own).want(http.StatusAccepted)
+	other.post("/api/jobs", own).wantError(apierror.InvalidJobRequest, "jobType")
+	other.post("/api/jobs", shared).wantError(apierror.InvalidJobRequest, "payload.n")
+	other.post("/api/jobs", `{"jobType": "SHARED", "payload": {"n": 1}}`).want(http.StatusAccepted)
+
+	acme.do(http.MethodDelete, "/api/job-types/SHARED", "").wantError(apierror.NotFound) // it is of all owners
+	acme.do(http.MethodDelete, "/api/job-types/OWN", "").want(http.StatusNoContent)
+	acme.post("/api/jobs", own).wantError(apierror.InvalidJobRequest, "jobType")
+	acme.do(http.MethodDelete, "/api/job-types/OWN", "").wantError(apierror.NotFound)
+}
+
+func TestAWorkerDescribesTheTypesThatItRuns(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
+	const charge = "/api/job-types/CHARGE"
+	definition := `{"title": "Charge a card", "schema": {"type": "object", "required": ["cents"]}, "outputSchema": {"type": "string"}}`
+	worker := h.as("acme", "work")
+	for range 2 { // as at each start
+		worker.put(charge, definition).want(http.StatusNoContent)
+	}
+	acme, other := h.as("acme", "operate"), h.as("other", "operate")
+	acme.post("/api/jobs", `{"jobType": "CHARGE", "payload": {"cents": 1}}`).want(http.StatusAccepted)
+	acme.post("/api/jobs", `{"jobType": "CHARGE", "payload": {}}`).wantError(apierror.InvalidJobRequest, "payload.cents")
+	other.get(charge).want(http.StatusNotFound)
+	var shown jobTypeBody
+	acme.get(charge).want(http.StatusOK).into(&shown)
+	if shown.Builtin || *shown.Title != "Charge a card" || string(shown.OutputSchema) != `{"type":"string"}` || shown.Workers != 0 {
+		t.Errorf("shown: %+v", shown)
+	}
+
+	worker.put(charge, `{}`).want(http.StatusNoContent)
+	acme.post("/api/jobs", `{"jobType": "CHARGE", "payload": {}}`).want(http.StatusAccepted)
+
+	for body, at := range map[string]string{
+		`{"schema": 7}`:                              "schema",
+		`{"schema": {"type": "thing"}}`:              "schema",
+		`{"outputSchema": {"$ref": "http://x.org"}}`: "outputSchema",
+		`{"shcema": {}}`:                             "shcema",
+		`{"title": 1}`:                               "title",
+		`[]`:                                         "",
+		`{"schema": {"const": "` + strings.Repeat("x", 64<<10) + `"}}`: "schema",
+	} {
+		worker.put(charge, body).wantError(apierror.InvalidJobRequest, at)
+	}
+	worker.put("/api/job-types/SIMULATION", `{}`).wantError(apierror.InvalidStateTransition)
+	worker.put("/api/job-types/a%20b", `{}`).wantError(apierror.InvalidJobRequest, "type")
+	acme.put(charge, `{}`).wantError(apierror.Forbidden)
+}
+
+func TestAnOwnerCannotFillTheJobTypes(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
+	worker := h.as("acme", "work")
+	worker.put("/api/job-types/FIRST", `{}`).want(http.StatusNoContent)
+	h.sql("insert into job_types (owner_id, name) select 'acme', 'T' || n from generate_series(2, $1) n", nil, typestore.MostOfOwner)
+	worker.put("/api/job-types/MORE", `{}`).wantError(apierror.InvalidStateTransition)
+	worker.put("/api/job-types/FIRST", `{"title": "It has a place"}`).want(http.StatusNoContent)
+	h.as("other", "work").put("/api/job-types/MORE", `{}`).want(http.StatusNoContent)
 }
 
 // A repeated request gets the same answer, whatever schemas workers advertise by then.

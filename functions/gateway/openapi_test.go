@@ -66,7 +66,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/batches", "GET /api/batches", "GET /api/batches/{batchId}", "POST /api/batches/{batchId}/close",
 		"POST /api/batches/{batchId}/cancel", "POST /api/batches/{batchId}/retry",
 		"POST /api/flows", "GET /api/flows", "GET /api/flows/{flowId}", "POST /api/flows/{flowId}/cancel", "POST /api/flows/{flowId}/retry",
-		"GET /api/queues", "GET /api/queues/{queue}", "PUT /api/queues/{queue}", "DELETE /api/queues/{queue}", "GET /api/queues/{queue}/shares", "GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
+		"GET /api/queues", "GET /api/queues/{queue}", "PUT /api/queues/{queue}", "DELETE /api/queues/{queue}", "PUT /api/job-types/{type}", "DELETE /api/job-types/{type}", "PUT /api/job-types/{type}/schedules", "GET /api/queues/{queue}/shares", "GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
 		"PUT /api/workers/{workerId}/drain", "DELETE /api/workers/{workerId}/drain",

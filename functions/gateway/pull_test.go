@@ -354,21 +354,3 @@ func TestWithoutPullThereAreNoAttempts(t *testing.T) {
 	c.post("/api/workers/claim", claimMail).wantError(apierror.Unavailable)
 	c.post("/api/workers/heartbeat", `{"worker": "w"}`).want(http.StatusOK)
 }
-
-func TestAClaimOfATypeThatNoJobCanGetIsRefused(t *testing.T) {
-	t.Parallel()
-	h := openPulling(t, newPuller(t))
-	id := h.as("acme", "submit").post("/api/jobs", plainJob).want(http.StatusAccepted).jobID()
-	h.sql("update jobs set job_type = 'OLD' where job_id = $1", nil, id) // JOB_TYPES listed it when the job was submitted
-	claim := func(owner, types string) *response {
-		return h.as(owner, "work").post("/api/workers/claim", `{"worker": "w", "types": [`+types+`], "wait": "1ms"}`)
-	}
-	refused := claim("acme", `"MAIL", "CHRGE"`)
-	refused.wantError(apierror.InvalidJobRequest, "types[1]")
-	if message := refused.error().Message; !strings.Contains(message, "JOB_TYPES") || !strings.Contains(message, "MAIL") {
-		t.Errorf("refused with %s", message)
-	}
-	claim("acme", `"MAIL", "OLD"`).want(http.StatusNoContent)
-	claim("", `"OLD"`).want(http.StatusNoContent)
-	claim("other", `"OLD"`).wantError(apierror.InvalidJobRequest, "types[0]")
-}

@@ -48,7 +48,7 @@ func readSettings(cfg Config) (s settings, err error) {
 	}
 	for _, read := range []func() error{
 		func() error { s.base, err = cfg.Public.Base(); return err },
-		func() error { s.defaults, err = s.rules.Defaults(cfg.RetryPolicies); return err },
+		func() error { s.defaults, err = jobspec.ParseTypeDefaults(cfg.RetryPolicies); return err },
 		func() error { s.limits, err = edge.NewLimits(cfg.Limits); return err },
 		func() error { s.tokens, err = access.NewIssuer(cfg.OIDC); return err },
 		func() error { s.bootstrapKey, err = keys.ParseBootstrapKey(cfg.BootstrapKey); return err },

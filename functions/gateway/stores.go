@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
@@ -37,6 +38,7 @@ type stores struct {
 	auditLog   *auditstore.Store
 	batches    *batchstore.Store
 	queues     *queuestore.Store
+	types      *typestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -60,5 +62,6 @@ func newStores(db *apidb.Store) stores {
 		auditLog:   auditstore.New(db),
 		batches:    batchstore.New(db, jobs, operations),
 		queues:     queuestore.New(db),
+		types:      typestore.New(db),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -37,7 +38,11 @@ func (h *fixture) heartbeat(heartbeats ...jobevent.Heartbeat) {
 		}
 		rows[i] = workerstore.Heartbeat{Heartbeat: heartbeat, JSON: body}
 	}
-	if err := h.store.Workers.See(h.t.Context(), rows); err != nil {
+	err := h.store.Workers.See(h.t.Context(), rows)
+	if err == nil {
+		err = typestore.New(h.store.Store).Learn(h.t.Context(), rows) // as projection does
+	}
+	if err != nil {
 		h.t.Fatal(err)
 	}
 }

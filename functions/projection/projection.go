@@ -121,6 +121,9 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		if err := f.store.workers.See(ctx, h.heartbeats); err != nil {
 			return nil, err
 		}
+		if err := f.store.types.Learn(ctx, h.heartbeats); err != nil {
+			return nil, err
+		}
 	}
 	if len(h.applied) > 0 {
 		if err := f.store.controls.ControlsApplied(ctx, h.applied); err != nil {

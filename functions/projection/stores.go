@@ -9,6 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
@@ -23,6 +24,7 @@ type stores struct {
 	logs      *logstore.Store
 	workers   *workerstore.Store
 	auditLog  *auditstore.Store
+	types     *typestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -36,5 +38,6 @@ func newStores(db *apidb.Store) stores {
 		logs:      logstore.New(db),
 		workers:   workerstore.New(db),
 		auditLog:  auditstore.New(db),
+		types:     typestore.New(db),
 	}
 }

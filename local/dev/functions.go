@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions"
-	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
 	"github.com/jobweaver/jobweaver/functions/pull"
@@ -177,8 +176,6 @@ func (i *installation) adjust(cfg any) error {
 		if i.pulls != nil {
 			cfg.URLs = []string{"http://" + i.pulls.Addr().String()}
 		}
-	case *cron.Config:
-		cfg.JobTypes = i.o.types()
 	case *runjob.Config:
 		cfg.Grace = min(cfg.Grace, handling)
 	case *pull.Config:

@@ -53,7 +53,7 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
 	answers["GET /api/lag"] = `{"topics":[{"function":"outcome","topic":"job-completed\u001b[31m","records":12,"members":3}]}`
 	answers["GET /api/jobs/j1/logs"] = `{"logs":[{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"hi"}]}`
-	mail := `{"name":"MAIL","accepted":true,"workers":2,"queues":["default"],"description":"Sends.","schema":{"type":"object"}}`
+	mail := `{"name":"MAIL","workers":2,"queues":["default"],"description":"Sends.","schema":{"type":"object"}}`
 	answers["GET /api/job-types"] = `{"jobTypes":[` + mail + `],"acceptsAny":true}`
 	answers["GET /api/job-types/MAIL"] = mail
 	delivery := `{"jobId":"j1","version":3,"jobStatus":"FAILED","url":"https://example.org/\u001b[31mx","status":"PENDING","tries":2,"lastAnswer":503}`

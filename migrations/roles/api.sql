@@ -35,6 +35,8 @@ GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
 ) ON schedules TO jobweaver_gateway;
+GRANT SELECT, INSERT, DELETE ON job_types TO jobweaver_gateway;
+GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_gateway;
 GRANT SELECT ON audit_log TO jobweaver_gateway; -- never UPDATE, never DELETE
 GRANT INSERT ( -- the server numbers and dates entries
     owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details
@@ -71,6 +73,8 @@ GRANT SELECT, INSERT, DELETE ON tallies TO jobweaver_projection;
 GRANT UPDATE (n, kept, waited, ran, took, error_codes) ON tallies TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;
 GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
+GRANT SELECT, INSERT ON job_types TO jobweaver_projection;
+GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 

@@ -43,6 +43,53 @@ type Schedule struct {
 	Paused   bool
 	StartAt  *time.Time // UTC, in microseconds
 	EndAt    *time.Time
+
+	DefinedBy string // the job type whose workers define it in code; empty: a request makes it
+}
+
+// MaxDefined is how many schedules a job type may define.
+const MaxDefined = 100
+
+// DecodeDefinedSchedules reads the schedules that the workers of a job type define. The error is an *apierror.Error.
+func DecodeDefinedSchedules(body []byte, jobType string) (all []Schedule, err error) {
+	if p := strictjson.Scan(body, ""); p != nil {
+		return nil, p.Err("job request")
+	}
+	r := newReader(body)
+	var texts []json.RawMessage
+	complete := r.Object(func() {
+		if string(r.Name) != "schedules" {
+			r.Unknown()
+			return
+		}
+		texts = []json.RawMessage{}
+		r.Array(MaxDefined, func(int) { texts = append(texts, json.RawMessage(r.Raw().Clone())) })
+	})
+	if complete && texts == nil {
+		r.BadAt("schedules", "is required")
+	}
+	p := r.Close()
+	names := map[string]bool{}
+	for i, text := range texts {
+		s, err := DecodeSchedule(text)
+		s.DefinedBy = jobType
+		at := fmt.Sprintf("schedules[%d]", i)
+		p.AddAll(within(at, err))
+		switch {
+		case err != nil:
+		case s.Name == "":
+			p.Add(at+".name", "is required")
+		case names[s.Name]:
+			p.Add(at+".name", "is there twice")
+		case s.Job.JobType != jobType:
+			p.Add(at+".job.jobType", "must be "+jobType)
+		case s.Paused:
+			p.Add(at+".paused", "is not for a schedule in code")
+		}
+		names[s.Name] = true
+		all = append(all, s)
+	}
+	return all, p.Err("job request")
 }
 
 // DecodeSchedule reads a schedule, as Decode reads a job. The error is an *apierror.Error.
@@ -110,7 +157,7 @@ func (s *Schedule) Validate(rules jobspec.Rules) error {
 	if s.StartAt != nil && s.StartAt.Sub(now) > jobspec.MaxAhead {
 		p.Add("startAt", fmt.Sprintf("must be at most %d days ahead", jobspec.MaxAhead/(24*time.Hour)))
 	}
-	if s.EndAt != nil && !s.EndAt.After(now) {
+	if s.EndAt != nil && !s.EndAt.After(now) && s.DefinedBy == "" { // code keeps it, and starts again later
 		p.Add("endAt", "must not be over")
 	}
 	return p.Err("job request")
@@ -205,17 +252,22 @@ func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems
 func OfJob(err error) error { return ofJob(err).Err("job request") }
 
 // ofJob returns the problems of a schedule's job, with their paths in the schedule.
-func ofJob(err error) strictjson.Problems {
+func ofJob(err error) strictjson.Problems { return within("job", err) }
+
+// Within returns an error about the schedule at a place of a list.
+func Within(at string, err error) error { return within(at, err).Err("job request") }
+
+func within(at string, err error) strictjson.Problems {
 	var refused *apierror.Error
 	if err == nil || !errors.As(err, &refused) {
 		return nil
 	}
 	var p strictjson.Problems
 	for _, d := range refused.Details {
-		p.Add(strings.TrimSuffix("job."+d.Path, "."), d.Message)
+		p.Add(strings.TrimSuffix(at+"."+d.Path, "."), d.Message)
 	}
 	if len(p) == 0 { // too large
-		p.Add("job", refused.Message)
+		p.Add(at, refused.Message)
 	}
 	return p
 }

@@ -37,6 +37,9 @@ const (
 	maxNamed       = 20 // job types or queues named in one answer
 )
 
+// AnyType stands for every name in Rules.JobTypes.
+const AnyType = "*"
+
 // What holds where a request is silent.
 const (
 	DefaultQueue         = "default"
@@ -47,33 +50,47 @@ const (
 // Rules is what this installation allows.
 type Rules struct {
 	Queues   []string
-	JobTypes []string  // beside the built-in ones; "*" allows every name
+	JobTypes []string  // beside the built-in ones, and those that workers have run; AnyType allows every name
 	Now      time.Time // from which runAt may be MaxAhead away; zero: the present
 
 	// Created is asked about a queue that Queues lacks. It returns the created queues that take jobs, in any order, and
 	// whether the named one is being removed. nil: there are none.
 	Created func(queue string) (active []string, removing bool, err error)
 
+	// Learned is asked about a job type that JobTypes lacks: whether workers of the owner, or of all owners, have run it.
+	// It returns the names of those that they have run, in any order. nil: they have run none.
+	Learned func(owner, jobType string) (is bool, names []string, err error)
+
 	// CheckURL refuses an address that could never be called; its error is a sentence without a subject. nil: none is.
 	CheckURL func(string) error
 }
 
-// Accepts reports whether jobs of a type are taken.
+// Accepts reports whether jobs of a type are taken, even if no worker has ever run it.
 func (r *Rules) Accepts(jobType string) bool {
 	return jobType == Simulation || slices.Contains(Builtin(), jobType) || slices.Contains(r.JobTypes, jobType) ||
-		slices.Contains(r.JobTypes, "*")
+		slices.Contains(r.JobTypes, AnyType)
 }
 
-// UnknownType refuses a job type and lists those that are taken, as a sentence without its subject.
-func (r *Rules) UnknownType(jobType string) string {
+// wrongType refuses a job type that is not taken, and lists those that are, as a sentence without its subject.
+func (r *Rules) wrongType(owner, jobType string) (wrong string, err error) {
+	if r.Accepts(jobType) {
+		return "", nil
+	}
 	known := slices.Concat(Builtin(), r.JobTypes)
+	if r.Learned != nil {
+		is, names, err := r.Learned(owner, jobType)
+		if is || err != nil {
+			return "", err
+		}
+		known = append(known, names...)
+	}
 	slices.Sort(known)
 	known, more := slices.Compact(known), ""
 	if n := len(known) - maxNamed; n > 0 {
 		known, more = known[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("is neither built in nor listed in JOB_TYPES: %q; the job types are %s%s",
-		jobType, strings.Join(known, ", "), more)
+	return fmt.Sprintf("is not known, since no worker has run it yet: %q; the job types are %s%s",
+		jobType, strings.Join(known, ", "), more), nil
 }
 
 // wrongQueue refuses a queue that Queues lacks, unless it was created, as a sentence without its subject.
@@ -101,8 +118,12 @@ func (r *Rules) wrongQueue(queue string) (wrong string, err error) {
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
 func (r *Request) Validate(rules Rules) error {
 	var p strictjson.Problems
-	if !rules.Accepts(r.JobType) {
-		p.Add("jobType", rules.UnknownType(r.JobType))
+	wrong, err := rules.wrongType(r.OwnerID, r.JobType)
+	if err != nil {
+		return err
+	}
+	if wrong != "" {
+		p.Add("jobType", wrong)
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
 		wrong, err := rules.wrongQueue(r.Queue)

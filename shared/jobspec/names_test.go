@@ -1,6 +1,7 @@
 package jobspec_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,28 +35,6 @@ func TestNamesThatNoRequestCouldUseAreRefused(t *testing.T) {
 	}
 }
 
-func TestRetryPoliciesAreOfTypesThatThereAre(t *testing.T) {
-	t.Parallel()
-	own := []string{"PRIMES"}
-	for _, c := range []struct {
-		types []string
-		text  string
-		want  string // empty: none
-	}{
-		{nil, "", ""},
-		{own, `{"*": {"maxRetryCount": 1}, "EMAIL": {"maxRetryCount": 2}, "PRIMES": {"maxRetryCount": 3}}`, ""},
-		{[]string{"*"}, `{"ANY": {"maxRetryCount": 1}}`, ""},
-		{own, `{"EMIAL": {"maxRetryCount": 1}}`, `RETRY_POLICIES: the job type of an entry is neither built in nor listed in JOB_TYPES: "EMIAL"; ` +
-			"the job types are " + known(own...)},
-		{own, `{`, "RETRY_POLICIES: is not valid JSON"},
-	} {
-		_, err := jobspec.Rules{JobTypes: c.types}.Defaults(c.text)
-		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.HasPrefix(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.text, err, c.want)
-		}
-	}
-}
-
 // known lists the built-in job types and others as a refusal does.
 func known(others ...string) string {
 	return strings.Join(slices.Sorted(slices.Values(append(jobspec.Builtin(), others...))), ", ")
@@ -72,7 +51,7 @@ func TestARefusalOfAJobTypeListsTheTypes(t *testing.T) {
 		types []string
 		want  string
 	}{
-		{nil, `jobType is neither built in nor listed in JOB_TYPES: "PRIMES"; the job types are ` + known()},
+		{nil, `jobType is not known, since no worker has run it yet: "PRIMES"; the job types are ` + known()},
 		{[]string{"ZIP", jobspec.Email, "Books"}, `; the job types are ` + known("ZIP", "Books")},
 		{many, fmt.Sprintf("SIMULATION, %s and %d more", strings.Join(many[:shown], ", "), len(many)-shown)},
 	} {
@@ -80,6 +59,31 @@ func TestARefusalOfAJobTypeListsTheTypes(t *testing.T) {
 		err := req.Validate(jobspec.Rules{Queues: []string{"default"}, JobTypes: c.types})
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestATypeThatAWorkerOfTheOwnerHasRunIsTaken(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the database is away")
+	rules := jobspec.Rules{
+		Queues: []string{"default"},
+		Learned: func(owner, jobType string) (bool, []string, error) {
+			if owner == "unlucky" {
+				return false, nil, away
+			}
+			return owner == "acme" && jobType == "PRIMES", []string{"ZIP"}, nil
+		},
+	}
+	for owner, want := range map[string]string{
+		"acme":    "",
+		"other":   `jobType is not known, since no worker has run it yet: "PRIMES"; the job types are ` + known("ZIP"),
+		"unlucky": away.Error(),
+	} {
+		req := jobspec.Request{JobType: "PRIMES", Queue: "default", OwnerID: owner}
+		err := req.Validate(rules)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", owner, err, want)
 		}
 	}
 }

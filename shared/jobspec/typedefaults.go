@@ -11,6 +11,8 @@ import (
 // allTypes is the key of what holds for each job type, where the type's own entry is silent too.
 const allTypes = "*"
 
+const retryPolicies = "RETRY_POLICIES: " // the setting
+
 // TypeDefaults is what an installation has instead of the common defaults, by job type.
 type TypeDefaults map[string]typeDefaults
 
@@ -22,13 +24,13 @@ type typeDefaults struct {
 }
 
 // ParseTypeDefaults reads a JSON object with an object for each job type, or for all as "*", of which maxRetryCount,
-// retryPolicy and timeoutMs are as in a request. An empty text has none. Its errors continue the setting's name.
+// retryPolicy and timeoutMs are as in a request. An empty text has none. Its errors begin with the setting's name.
 func ParseTypeDefaults(text string) (TypeDefaults, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if p := strictjson.Scan([]byte(text), ""); p != nil {
-		return nil, errors.New(p.Message(""))
+		return nil, errors.New(retryPolicies + p.Message(""))
 	}
 	defaults := TypeDefaults{}
 	r := newReader([]byte(text), "")
@@ -41,7 +43,7 @@ func ParseTypeDefaults(text string) (TypeDefaults, error) {
 		}
 	})
 	if p := r.Close(); len(p) > 0 {
-		return nil, errors.New(p.Message(""))
+		return nil, errors.New(retryPolicies + p.Message(""))
 	}
 	return defaults, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -20,6 +21,7 @@ import (
 // Payloads checks payloads of job types that are not built in, against the schemas that workers advertise.
 type Payloads struct {
 	advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)
+	learned    *typestore.Store
 
 	mu       sync.Mutex
 	compiled map[string]func() *payloadschema.Schema // by the text of the schema; nil for a bad one
@@ -33,10 +35,12 @@ const (
 	advertisedPatience = time.Second
 )
 
-// NewPayloads makes a check of the job types that advertised returns.
-func NewPayloads(advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)) *Payloads {
+// NewPayloads makes a check of the job types that advertised returns and of those that were learned.
+func NewPayloads(
+	advertised func(context.Context) (map[string]workerstore.AdvertisedType, error), learned *typestore.Store,
+) *Payloads {
 	return &Payloads{
-		advertised: advertised, compiled: map[string]func() *payloadschema.Schema{},
+		advertised: advertised, learned: learned, compiled: map[string]func() *payloadschema.Schema{},
 		slow:   rate.Sometimes{Interval: time.Second},
 		asking: telemetry.Trouble{What: "read the schemas by which payloads are checked"},
 	}
@@ -58,8 +62,24 @@ func (p *Payloads) Check(ctx context.Context) Check {
 		if slices.Contains(jobspec.Builtin(), req.JobType) || req.Inputs != nil {
 			return nil // the decoder has checked it, or the worker does when it has the outputs
 		}
-		return p.check(ctx, advertised()[req.JobType].Schemas, req)
+		schemas := advertised()[req.JobType].Schemas
+		if len(schemas) == 0 {
+			schemas = p.ofLearned(ctx, req)
+		}
+		return p.check(ctx, schemas, req)
 	}
+}
+
+// ofLearned returns the schema of a type that the workers of the request's owner have described, or those of all owners.
+func (p *Payloads) ofLearned(ctx context.Context, req *jobspec.Request) (schemas []json.RawMessage) {
+	ctx, cancel := context.WithTimeout(ctx, advertisedPatience)
+	defer cancel()
+	types, err := p.learned.Find(ctx, req.OwnerID, req.JobType, false)
+	p.asking.Note(ctx, err)
+	for i := range types {
+		schemas = append(schemas, types[i].Schema)
+	}
+	return schemas
 }
 
 // check refuses a payload that does not match any of the schemas: while workers are updated, the old and the new schema

@@ -4,7 +4,6 @@ package pullworkers
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -15,13 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apibody"
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 const (
@@ -38,16 +33,12 @@ const (
 type API struct {
 	pull  *Instances
 	store *jobstore.Store
-	stats *statstore.Store
 	auth  *edge.Authenticator
-	rules jobspec.Rules
 }
 
 // New makes the endpoints.
-func New(
-	pull *Instances, store *jobstore.Store, stats *statstore.Store, auth *edge.Authenticator, rules jobspec.Rules,
-) *API {
-	return &API{pull: pull, store: store, stats: stats, auth: auth, rules: rules}
+func New(pull *Instances, store *jobstore.Store, auth *edge.Authenticator) *API {
+	return &API{pull: pull, store: store, auth: auth}
 }
 
 // Close closes the idle connections to the instances.
@@ -64,9 +55,6 @@ func (a *API) Claim(c *gin.Context) error {
 		return err
 	}
 	if err := covers(c, &claim); err != nil {
-		return err
-	}
-	if err := a.checkTypes(c, claim.Types); err != nil {
 		return err
 	}
 	release, ok := a.pull.claiming.Take(edge.CallerOf(c))
@@ -154,25 +142,6 @@ func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 		}
 	}
 	return nil
-}
-
-// checkTypes refuses a claim of a job type that no job has and that no job can get: it would wait for ever, for example
-// because its name is misspelt. A type that JOB_TYPES no longer lists may be claimed until its last job has ended.
-func (a *API) checkTypes(c *gin.Context, types []string) error {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), storeTime)
-	defer cancel()
-	var wrong strictjson.Problems
-	by := worksFor(c)
-	for i, name := range types {
-		if a.rules.Accepts(name) {
-			continue
-		}
-		stats, err := a.stats.Get(ctx, apidb.OwnerWith(by.Owner, by.Everyone), "", name)
-		if err == nil && stats.AsOf != nil && stats.Total.Unfinished() == 0 {
-			wrong.Add(fmt.Sprintf("types[%d]", i), a.rules.UnknownType(name))
-		}
-	}
-	return wrong.Err("claim")
 }
 
 // claim claims attempts from the instances; nil: there were none in time.

@@ -36,6 +36,7 @@ type schedule struct {
 	LastJobID *uuid.UUID      `json:"lastJobId"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
+	DefinedBy *string         `json:"definedBy"`        // the job type whose workers define it in code
 	Sealed    []string        `json:"sealed,omitempty"` // members that cannot be shown
 }
 
@@ -44,7 +45,7 @@ func newSchedule(s schedulestore.Schedule) schedule {
 		Name: s.Name, OwnerID: jobview.Given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
 		Missed: s.Missed, Paused: s.Paused, StartAt: jobview.UTC(s.StartAt), EndAt: jobview.UTC(s.EndAt),
 		Upcoming: jobview.List(s.Upcoming(maxUpcoming)), LastAt: jobview.UTC(s.LastAt), LastJobID: s.LastJobID,
-		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(), DefinedBy: s.DefinedBy,
 	}
 	for i, at := range body.Upcoming {
 		body.Upcoming[i] = at.UTC()

@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // Pause is POST /api/schedules/{name}/pause.
@@ -70,6 +71,7 @@ func (a *API) Run(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
+	rules.JobTypes = []string{jobspec.AnyType} // its type was taken when it was created, and this runs in a transaction
 	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c), rules)
 	if err != nil {
 		return err

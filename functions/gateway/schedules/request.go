@@ -6,7 +6,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/jobtypes"
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -25,17 +27,22 @@ func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	if err != nil {
 		return asked, err
 	}
-	if err := asked.Validate(a.Rules); err != nil {
-		return asked, err
-	}
 	owner := edge.OwnerOf(c)
+	return asked, a.check(&asked, owner, a.Payloads.Check(c.Request.Context()))
+}
+
+// check gives a schedule to its owner, and checks what Decode cannot know.
+func (a *API) check(asked *apibody.Schedule, owner apidb.Owner, payload jobtypes.Check) error {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil { // sealed values are bound to the owner
-		return asked, err
+		return err
+	}
+	if err := asked.Validate(a.Rules); err != nil {
+		return err
 	}
 	if err := edge.CheckFairnessKey(owner, asked.Job.FairnessKey); err != nil {
-		return asked, err
+		return err
 	}
-	return asked, apibody.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))
+	return apibody.OfJob(payload(&asked.Job))
 }
 
 // fires refuses a schedule that ends before its first tick.

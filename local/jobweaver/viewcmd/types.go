@@ -14,7 +14,7 @@ import (
 
 type jobType struct {
 	Name               string
-	Builtin, Accepted  bool
+	Builtin            bool
 	Title, Description *string
 	Schema             json.RawMessage
 	Workers            int
@@ -46,7 +46,7 @@ func NewTypes() *cobra.Command {
 }
 
 func showTypes(w io.Writer, types []jobType) error {
-	head := "TYPE\tBUILT IN\tACCEPTED\tWORKERS\tQUEUES\tSCHEMA\tTITLE"
+	head := "TYPE\tBUILT IN\tWORKERS\tQUEUES\tSCHEMA\tTITLE"
 	return cli.Table(w, head, "no job types", len(types), func(i int) []any {
 		t := types[i]
 		schema, title := "yes", "-"
@@ -60,7 +60,7 @@ func showTypes(w io.Writer, types []jobType) error {
 		if queues == "" {
 			queues = "-"
 		}
-		return []any{t.Name, t.Builtin, t.Accepted, t.Workers, queues, schema, title}
+		return []any{t.Name, t.Builtin, t.Workers, queues, schema, title}
 	})
 }
 

@@ -55,7 +55,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 			ScheduleID: row.ScheduleID, OwnerID: row.OwnerID, Name: row.Name, Cron: row.Cron, TimeZone: row.TimeZone,
 			AnchorAt: row.AnchorAt, Job: row.Job, Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
 			StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt, LastAt: row.LastAt, LastJobID: row.LastJobID,
-			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, DefinedBy: row.DefinedBy,
 		})
 	}
 	return list, false, nil

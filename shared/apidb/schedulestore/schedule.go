@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 )
 
 // Errors about schedules.
@@ -24,6 +25,8 @@ var (
 		"the schedule has changed since it was read, or is gone: read it again, and repeat the change")
 	ErrExists error = apierror.New(apierror.ScheduleExists,
 		"there is a schedule of this name already; PUT replaces it")
+	ErrDefined error = apierror.New(apierror.InvalidStateTransition,
+		"a task defines the schedule in code: change it there, or pause it")
 	ErrSeveralOwners error = &apierror.Error{
 		Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
 		Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},
@@ -49,6 +52,7 @@ type Schedule struct {
 	LastJobID  *uuid.UUID
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	DefinedBy  *string // the job type whose workers define it in code; nil: a request made it
 }
 
 // Key names a schedule. A nil OwnerID means the owner of the request; for Everyone it means the schedule without an
@@ -147,6 +151,9 @@ func (s *Store) Put(
 			if err := match.check(before.UpdatedAt); err != nil {
 				return err
 			}
+			if before.DefinedBy != nil {
+				return ErrDefined
+			}
 			kept, err = replaceSchedule(ctx, q, before, asked)
 			return err
 		})
@@ -169,7 +176,7 @@ func insertSchedule(ctx context.Context, q *gen.Queries, asked apibody.Schedule)
 	n, err := q.ScheduleInsert(ctx, gen.ScheduleInsertParams{
 		ScheduleID: row.ScheduleID, OwnerID: row.OwnerID, Name: row.Name, Cron: row.Cron, TimeZone: row.TimeZone,
 		AnchorAt: row.AnchorAt, Job: row.Job, Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
-		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt,
+		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt, DefinedBy: row.DefinedBy,
 	})
 	if err != nil || n == 0 {
 		return row, false, err
@@ -183,7 +190,7 @@ func newSchedule(asked apibody.Schedule, now time.Time) (Schedule, error) {
 		ScheduleID: uuid.Must(uuid.NewV7()), OwnerID: asked.Job.OwnerID, Name: asked.Name, Cron: asked.Cron,
 		TimeZone: asked.TimeZone, AnchorAt: now.Truncate(time.Second), Job: asked.JobJSON, Overlap: asked.Overlap,
 		Missed: asked.Missed, Paused: asked.Paused, StartAt: asked.StartAt, EndAt: asked.EndAt,
-		CreatedAt: now, UpdatedAt: now,
+		CreatedAt: now, UpdatedAt: now, DefinedBy: nullable.Text(asked.DefinedBy),
 	}
 	if asked.StartAt != nil {
 		row.AnchorAt = *asked.StartAt

@@ -1,9 +1,10 @@
 -- name: ScheduleInsert :execrows
 insert into schedules (
-    schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at
+    schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at,
+    defined_by
 ) values (
     @schedule_id, @owner_id, @name, @cron, @time_zone, @anchor_at, @job, @overlap, @missed, @paused,
-    sqlc.narg('start_at'), sqlc.narg('end_at'), sqlc.narg('next_at')
+    sqlc.narg('start_at'), sqlc.narg('end_at'), sqlc.narg('next_at'), sqlc.narg('defined_by')
 )
 on conflict (name, owner_id) do nothing;
 
@@ -36,7 +37,7 @@ select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
 -- name: SchedulesList :many
 select
     schedule_id, owner_id, name, cron, time_zone, anchor_at, overlap, missed, paused, start_at, end_at, next_at, last_at,
-    last_job_id, created_at, updated_at,
+    last_job_id, created_at, updated_at, defined_by,
     coalesce(case when sum(octet_length(job::text)) over listed - octet_length(job::text) <= @max_bytes::bigint
         then job end, 'null')::json as job
 from schedules
@@ -49,6 +50,9 @@ limit @max_schedules::int;
 -- name: SchedulePause :exec
 update schedules set paused = @paused, next_at = sqlc.narg('next_at'), updated_at = now()
 where schedule_id = @schedule_id;
+
+-- name: SchedulesUndefine :execrows
+delete from schedules where owner_id = @owner_id and defined_by = @defined_by and name <> all (@names::text[]);
 
 -- name: ScheduleDelete :exec
 delete from schedules where schedule_id = @schedule_id;

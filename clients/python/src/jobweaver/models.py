@@ -283,7 +283,8 @@ class JobType(RootModel[str]):
     root: Annotated[
         str,
         Field(
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$"
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
 
@@ -447,7 +448,8 @@ class OperationFilter(BaseModel):
     type: Annotated[
         str | None,
         Field(
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$"
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ] = None
     queue: Annotated[str | None, Field(pattern="^[a-z0-9-]{1,63}$")] = None
@@ -999,6 +1001,29 @@ class Percentiles(BaseModel):
     p99_ms: Annotated[float | None, Field(alias="p99Ms")]
 
 
+class JobTypeDefinition(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    title: Annotated[str | None, Field(description="What the type does", max_length=200)] = None
+    description: Annotated[str | None, Field(max_length=4000)] = None
+    schema_: Annotated[
+        dict[str, Any] | bool | None,
+        Field(
+            alias="schema",
+            description="The JSON Schema (draft 2020-12) of the payload; at most 64 KiB. It may refer only to itself. One that takes too\nlong to check refuses nothing.\n",
+        ),
+    ] = None
+    output_schema: Annotated[
+        dict[str, Any] | bool | None,
+        Field(
+            alias="outputSchema",
+            description="The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB.",
+        ),
+    ] = None
+
+
 class JobTypeInfo(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1006,12 +1031,6 @@ class JobTypeInfo(BaseModel):
     )
     name: str
     builtin: bool
-    accepted: Annotated[
-        bool,
-        Field(
-            description="Whether jobs of this type are accepted. False for a type that only workers advertise; JOB_TYPES would have to list it."
-        ),
-    ]
     title: str | None
     description: str | None
     schema_: Annotated[
@@ -1019,6 +1038,13 @@ class JobTypeInfo(BaseModel):
         Field(
             alias="schema",
             description='The JSON Schema (draft 2020-12) of the payload; null if any payload is allowed. A job whose payload does not\nmatch is answered with 400. While the workers of a type advertise several schemas, a payload has to match\none of them, and this is the schema of most workers. The schemas true and false are shown as {} and {"not":\n{}}.\n',
+        ),
+    ]
+    output_schema: Annotated[
+        dict[str, Any] | None,
+        Field(
+            alias="outputSchema",
+            description="The JSON Schema of the output of a completed job; null if its workers have sent none.",
         ),
     ]
     workers: Annotated[int, Field(description="How many live workers run it.", ge=0)]
@@ -1380,7 +1406,7 @@ class TypeStats(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -1791,7 +1817,7 @@ class WorkAttempt(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -1921,7 +1947,7 @@ class RunAgainRequest(BaseModel):
         str | None,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ] = None
@@ -2025,6 +2051,13 @@ class Schedule(BaseModel):
     last_job_id: Annotated[UUID | None, Field(alias="lastJobId")]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
+    defined_by: Annotated[
+        str | None,
+        Field(
+            alias="definedBy",
+            description="The job type whose workers define the schedule in code. It can be paused and run, but not replaced.",
+        ),
+    ]
     sealed: Annotated[
         list[str] | None,
         Field(
@@ -2215,7 +2248,7 @@ class FlowJobRequest(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -2393,7 +2426,7 @@ class FlowJob(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -2429,7 +2462,7 @@ class JobFields(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -2773,7 +2806,7 @@ class JobRequest(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -3284,6 +3317,17 @@ class Stats(BaseModel):
     throughput: Throughput
     latency: LatencyByWindow
     failures: FailuresByWindow
+
+
+class DefinedSchedules(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    schedules: Annotated[
+        list[ScheduleRequest],
+        Field(description="Each with a name of its own, and a job of the type. None may be paused.", max_length=100),
+    ]
 
 
 class BatchResults(BaseModel):

@@ -180,6 +180,7 @@ type Schedule struct {
 	LastJobID  *uuid.UUID
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	DefinedBy  *string
 }
 
 type Tally struct {

@@ -126,10 +126,11 @@ func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([
 
 const ScheduleInsert = `-- name: ScheduleInsert :execrows
 insert into schedules (
-    schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at
+    schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at,
+    defined_by
 ) values (
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13
+    $11, $12, $13, $14
 )
 on conflict (name, owner_id) do nothing
 `
@@ -148,6 +149,7 @@ type ScheduleInsertParams struct {
 	StartAt    *time.Time
 	EndAt      *time.Time
 	NextAt     *time.Time
+	DefinedBy  *string
 }
 
 func (q *Queries) ScheduleInsert(ctx context.Context, arg ScheduleInsertParams) (int64, error) {
@@ -165,6 +167,7 @@ func (q *Queries) ScheduleInsert(ctx context.Context, arg ScheduleInsertParams) 
 		arg.StartAt,
 		arg.EndAt,
 		arg.NextAt,
+		arg.DefinedBy,
 	)
 	if err != nil {
 		return 0, err
@@ -173,7 +176,7 @@ func (q *Queries) ScheduleInsert(ctx context.Context, arg ScheduleInsertParams) 
 }
 
 const ScheduleLock = `-- name: ScheduleLock :one
-select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules where schedule_id = $1 for update
+select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at, defined_by from schedules where schedule_id = $1 for update
 `
 
 func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Schedule, error) {
@@ -197,6 +200,7 @@ func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Sched
 		&i.LastJobID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DefinedBy,
 	)
 	return i, err
 }
@@ -336,7 +340,7 @@ func (q *Queries) SchedulesCount(ctx context.Context, arg SchedulesCountParams) 
 }
 
 const SchedulesDue = `-- name: SchedulesDue :many
-select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron, schedules.time_zone, schedules.anchor_at, schedules.job, schedules.overlap, schedules.missed, schedules.paused, schedules.start_at, schedules.end_at, schedules.next_at, schedules.last_at, schedules.last_job_id, schedules.created_at, schedules.updated_at from (
+select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron, schedules.time_zone, schedules.anchor_at, schedules.job, schedules.overlap, schedules.missed, schedules.paused, schedules.start_at, schedules.end_at, schedules.next_at, schedules.last_at, schedules.last_job_id, schedules.created_at, schedules.updated_at, schedules.defined_by from (
     select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
     from schedules
     where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
@@ -382,6 +386,7 @@ func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]S
 			&i.LastJobID,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.DefinedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -429,7 +434,7 @@ func (q *Queries) SchedulesFired(ctx context.Context, arg SchedulesFiredParams) 
 const SchedulesList = `-- name: SchedulesList :many
 select
     schedule_id, owner_id, name, cron, time_zone, anchor_at, overlap, missed, paused, start_at, end_at, next_at, last_at,
-    last_job_id, created_at, updated_at,
+    last_job_id, created_at, updated_at, defined_by,
     coalesce(case when sum(octet_length(job::text)) over listed - octet_length(job::text) <= $1::bigint
         then job end, 'null')::json as job
 from schedules
@@ -465,6 +470,7 @@ type SchedulesListRow struct {
 	LastJobID  *uuid.UUID
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	DefinedBy  *string
 	Job        json.RawMessage
 }
 
@@ -501,6 +507,7 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 			&i.LastJobID,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.DefinedBy,
 			&i.Job,
 		); err != nil {
 			return nil, err
@@ -514,7 +521,7 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 }
 
 const SchedulesNamed = `-- name: SchedulesNamed :many
-select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules
+select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at, defined_by from schedules
 where name = $1 and ($2::text is null or owner_id = $2)
 order by owner_id
 limit 2
@@ -553,6 +560,7 @@ func (q *Queries) SchedulesNamed(ctx context.Context, arg SchedulesNamedParams) 
 			&i.LastJobID,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.DefinedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -562,4 +570,22 @@ func (q *Queries) SchedulesNamed(ctx context.Context, arg SchedulesNamedParams) 
 		return nil, err
 	}
 	return items, nil
+}
+
+const SchedulesUndefine = `-- name: SchedulesUndefine :execrows
+delete from schedules where owner_id = $1 and defined_by = $2 and name <> all ($3::text[])
+`
+
+type SchedulesUndefineParams struct {
+	OwnerID   string
+	DefinedBy *string
+	Names     []string
+}
+
+func (q *Queries) SchedulesUndefine(ctx context.Context, arg SchedulesUndefineParams) (int64, error) {
+	result, err := q.db.Exec(ctx, SchedulesUndefine, arg.OwnerID, arg.DefinedBy, arg.Names)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

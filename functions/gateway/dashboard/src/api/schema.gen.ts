@@ -997,9 +997,8 @@ export interface paths {
          * @description Holds the response until there are attempts of one of the types, or until wait is over. Each attempt is handed
          *     out once. The pull worker then has to name it in a heartbeat, or settle it, at least every 15 s; otherwise the
          *     attempt is lost and the job runs again. A key with workTypes or workQueues covers only those; a claim of others
-         *     is refused with 403. A type that is neither built in nor listed in JOB_TYPES, and of which no job is left, is
-         *     refused with 400. An owner's key gets attempts of that owner's jobs, a key of the installation those of all
-         *     owners.
+         *     is refused with 403. Jobs of the types are accepted from then on, if they were not before. An owner's key gets
+         *     attempts of that owner's jobs, a key of the installation those of all owners.
          */
         post: operations["claimAttempts"];
         delete?: never;
@@ -1085,8 +1084,8 @@ export interface paths {
         };
         /**
          * List the job types, with the schemas of their payloads
-         * @description The built-in ones, then by name those that JOB_TYPES lists and those that live workers advertise. The list is at
-         *     most a few seconds old.
+         * @description The built-in ones, then by name those that JOB_TYPES lists and those that workers have run. The list is at most a
+         *     few seconds old. An owner sees the types of its own workers and of those that run the jobs of all owners.
          */
         get: operations["listJobTypes"];
         put?: never;
@@ -1101,17 +1100,32 @@ export interface paths {
         parameters: {
             query?: never;
             header?: never;
-            path?: never;
+            path: {
+                type: components["schemas"]["JobType"];
+            };
             cookie?: never;
         };
         /**
          * Read a job type
-         * @description With the JSON Schema of its payload, if its workers advertise one.
+         * @description With the JSON Schemas of its payload and its output, if its workers have sent them.
          */
         get: operations["getJobType"];
-        put?: never;
+        /**
+         * Describe a job type that a worker runs
+         * @description The kits send it when a worker starts. From then on jobs of the type are accepted, and a payload that does not
+         *     match `schema` is refused with 400; at other gateways within two seconds. It replaces what was sent before. An
+         *     owner's key describes the type for that owner's jobs, a key of the installation for those of all owners. While
+         *     an owner has 1,000 types, a further one is refused with 409, as is a built-in one.
+         */
+        put: operations["putJobType"];
         post?: never;
-        delete?: never;
+        /**
+         * Forget a job type that workers have run
+         * @description Further jobs of it are refused, unless JOB_TYPES lists it; those that there are stay. A worker that runs it
+         *     describes it again when it starts. An owner's key forgets it for that owner, a key of the installation what
+         *     workers of all owners have described.
+         */
+        delete: operations["deleteJobType"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1816,7 +1830,7 @@ export interface components {
         IdOrNull: string | null;
         /** @enum {string} */
         Status: "SCHEDULED" | "PENDING" | "QUEUED" | "RUNNING" | "WAITING" | "RETRYING" | "COMPLETED" | "FAILED" | "CANCELLED";
-        /** @description SIMULATION, or a type that the installation lists in JOB_TYPES. */
+        /** @description A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES. */
         JobType: string;
         /**
          * @description One of the queues that the installation lists in QUEUES.
@@ -2823,11 +2837,21 @@ export interface components {
             p95Ms: number | null;
             p99Ms: number | null;
         };
+        JobTypeDefinition: {
+            /** @description What the type does */
+            title?: string | null;
+            description?: string | null;
+            /**
+             * @description The JSON Schema (draft 2020-12) of the payload; at most 64 KiB. It may refer only to itself. One that takes too
+             *     long to check refuses nothing.
+             */
+            schema?: Record<string, never> | boolean | null;
+            /** @description The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB. */
+            outputSchema?: Record<string, never> | boolean | null;
+        };
         JobTypeInfo: {
             name: string;
             builtin: boolean;
-            /** @description Whether jobs of this type are accepted. False for a type that only workers advertise; JOB_TYPES would have to list it. */
-            accepted: boolean;
             title: string | null;
             description: string | null;
             /**
@@ -2837,6 +2861,8 @@ export interface components {
              *     {}}.
              */
             schema: Record<string, never> | null;
+            /** @description The JSON Schema of the output of a completed job; null if its workers have sent none. */
+            outputSchema: Record<string, never> | null;
             /** @description How many live workers run it. */
             workers: number;
             /** @description The queues that these workers serve. */
@@ -7311,7 +7337,7 @@ export interface operations {
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                type: string;
+                type: components["schemas"]["JobType"];
             };
             cookie?: never;
         };
@@ -7340,6 +7366,94 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putJobType: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                type: components["schemas"]["JobType"];
+            };
+            cookie?: never;
+        };
+        /** @description At most 256 KiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobTypeDefinition"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteJobType: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                type: components["schemas"]["JobType"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description No job type of this name is known. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: components["responses"]["Conflict"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

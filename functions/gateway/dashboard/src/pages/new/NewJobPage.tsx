@@ -8,7 +8,6 @@ import { PageHeader } from '../../app/PageHeader';
 import { paths } from '../../app/paths';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
-import { EmptyState } from '../../ui/EmptyState';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Field } from '../../ui/Field';
 import { Skeleton } from '../../ui/Skeleton';
@@ -26,17 +25,11 @@ export default function NewJobPage() {
   if (types.isPending) {
     return <Skeleton lines={8} />;
   }
-  const accepted = types.data?.jobTypes.filter((type) => type.accepted) ?? [];
   return (
     <>
       <PageHeader title="New job" lead="Fill in the form or the JSON: each follows the other" />
       {types.isError && <ErrorBox error={types.error} title="The job types cannot be listed" onRetry={() => void types.refetch()} />}
-      {types.isSuccess && accepted.length === 0 && (
-        <EmptyState icon="jobs" title="This installation accepts no job type">
-          JOB_TYPES lists the types that it takes beside the built-in ones.
-        </EmptyState>
-      )}
-      {accepted.length > 0 && <NewJob types={accepted} />}
+      {types.isSuccess && <NewJob types={types.data.jobTypes} />}
     </>
   );
 }
