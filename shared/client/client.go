@@ -16,6 +16,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -56,6 +58,12 @@ func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeo
 // WithRetries sets how often a request that may be repeated is repeated at most; the default is 4. After a 429 a
 // request is repeated more often, for up to 30 s.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
+
+// FromEnv makes a client of the gateway in JOBWEAVER_URL, or at http://localhost:8080, with the key in
+// JOBWEAVER_API_KEY.
+func FromEnv(options ...Option) *Client {
+	return New(cmp.Or(os.Getenv("JOBWEAVER_URL"), "http://localhost:8080"), os.Getenv("JOBWEAVER_API_KEY"), options...)
+}
 
 // New makes a client for the gateway at base, such as http://localhost:8080, with an API key or token; empty: none.
 // The client follows no redirect: net/http would send X-Callback-Secret and the body to any host that the answer names.

@@ -9,3 +9,5 @@ require (
 	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0
 )
+
+require github.com/google/jsonschema-go v0.4.3

@@ -124,7 +124,11 @@ def test_types_are_made_of_the_schemas_of_job_types(tmp_path: Path, monkeypatch:
     step = {"type": "object", "required": ["on"], "properties": {"on": {"type": "boolean"}}}
     text = write_types(
         [
-            {"name": "resize.image", "schema": {"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}}},
+            {
+                "name": "resize.image",
+                "schema": {"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}},
+                "outputSchema": {"type": "object", "required": ["width"], "properties": {"width": {"type": "integer"}}},
+            },
             {
                 "name": "EMAIL",
                 "schema": {
@@ -142,4 +146,5 @@ def test_types_are_made_of_the_schemas_of_job_types(tmp_path: Path, monkeypatch:
     made = importlib.import_module("made_types")
     assert set(made.JOB_TYPES) == {"resize.image", "EMAIL"}
     assert made.ResizeImagePayload(url="a").url == "a"
+    assert made.JOB_OUTPUTS["resize.image"](width=5).width == 5
     assert made.EmailPayload(step={"on": True}).step.on is True

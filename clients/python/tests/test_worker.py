@@ -49,6 +49,7 @@ class WorkGateway:
         self.results: list[dict[str, Any]] = []
         self.settles: list[int] = []  # how many results the requests had
         self.saves: list[dict[str, Any]] = []
+        self.described: list[tuple[str, dict[str, Any]]] = []  # the definitions of tasks, by job type
         self.cancelled: list[str] = []  # tokens in the responses to heartbeats
         self.lost: list[str] = []
         self.instead: dict[str, list[Callable[[], httpx.Response | Exception]]] = {
@@ -89,6 +90,10 @@ class WorkGateway:
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         what, body = request.url.path.rsplit("/", 1)[1], jsonlib.loads(request.content)
+        if request.method == "PUT":
+            self.described.append((request.url.path.removeprefix("/api/job-types/"), body))
+            await self.changed()
+            return httpx.Response(204)
         if what == "settle":
             self.settles.append(len(body["results"]))
         kept = {"claim": self.claims, "heartbeat": self.heartbeats, "settle": self.results, "checkpoint": self.saves}[what]

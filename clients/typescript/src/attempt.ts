@@ -1,6 +1,7 @@
 import type { AnyJobTypes } from "./client.js";
 import { JobWeaverError } from "./errors.js";
 import type { components } from "./schema.gen.js";
+import type { AnyTask } from "./task.js";
 
 type Schemas = components["schemas"];
 export type Result = Pick<Schemas["WorkResult"], "status"> & Partial<Omit<Schemas["WorkResult"], "token" | "status">>;
@@ -119,7 +120,10 @@ export type Handlers<Types extends object = AnyJobTypes> = {
 };
 
 export interface WorkerOptions<Types extends object = AnyJobTypes> {
-  handlers: Handlers<Types>;
+  /** The tasks that it runs. It describes them to the gateway when it starts. */
+  tasks?: readonly AnyTask[];
+  /** Handlers of types that no task defines. */
+  handlers?: Handlers<Types>;
   /** How many attempts run at once, from 1 to 500; 10 by default. */
   concurrency?: number;
   /** Only attempts of these queues; by default, of all that the key covers. */

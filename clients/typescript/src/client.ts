@@ -1,9 +1,12 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import createClient, { type Client } from "openapi-fetch";
 
 import { isUnreached, JobEndedError, unwrap } from "./errors.js";
+import { FlowBuilder } from "./flow.js";
 import { type Codec, codecOf, type Numbers } from "./json.js";
 import type { components, operations, paths } from "./schema.gen.js";
 import { streamEvents, type StreamEvent } from "./stream.js";
+import { Task, type TaskOptions } from "./task.js";
 import { backoff, sleep, Transport, type TransportOptions, version } from "./transport.js";
 
 type Schemas = components["schemas"];
@@ -65,9 +68,9 @@ export interface BatchFilter {
 export type Queue = Schemas["QueueInfo"];
 
 export interface Options extends TransportOptions {
-  /** The address of the gateway, such as http://localhost:8080. */
-  url: string;
-  /** An API key, or a token of the installation's OpenID Connect issuer. */
+  /** The address of the gateway; by default JOBWEAVER_URL, or http://localhost:8080. */
+  url?: string;
+  /** An API key, or a token of the installation's OpenID Connect issuer; by default JOBWEAVER_API_KEY. */
   apiKey?: string;
   /**
    * "double", the default, reads numbers as JSON.parse does: 1970670598291982290 becomes 1970670598291982300. With "lossless" a
@@ -90,6 +93,11 @@ export function hasEnded(job: { status: Status }): boolean {
 const query = { wait: "30s" }; // of a request that waits; the API allows 60 s
 const awayAtMost = 120_000; // ms that a call waits for a gateway that restarts
 
+/** A setting of the environment, where there is one; an empty setting is none. */
+function fromEnv(name: string): string | undefined {
+  return (typeof process === "undefined" ? undefined : process.env[name]) || undefined;
+}
+
 /** A client of one gateway. */
 export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Every operation of the API, typed by its contract, with the same retries; it returns errors instead of throwing them. */
@@ -102,17 +110,18 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   readonly #headers: Headers;
   readonly #options: Options;
 
-  constructor(options: Options) {
+  constructor({ url = fromEnv("JOBWEAVER_URL") ?? "http://localhost:8080", apiKey = fromEnv("JOBWEAVER_API_KEY"), ...rest }: Options = {}) {
+    const options = { ...rest, url, apiKey };
     this.#options = options;
     this.#transport = new Transport(options, codecOf(options.numbers));
     this.timeoutMs = this.#transport.timeoutMs;
-    this.#url = options.url.replace(/\/+$/, "");
+    this.#url = url.replace(/\/+$/, "");
     this.#headers = new Headers({ Accept: "application/json, application/problem+json, */*;q=0.1" });
     if (typeof process !== "undefined") {
       this.#headers.set("User-Agent", `jobweaver-typescript/${version}`); // a browser has its own
     }
-    if (options.apiKey) {
-      this.#headers.set("Authorization", `Bearer ${options.apiKey}`);
+    if (apiKey) {
+      this.#headers.set("Authorization", `Bearer ${apiKey}`);
     }
     this.api = createClient<paths>({
       baseUrl: this.#url,
@@ -121,6 +130,24 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
       redirect: "manual", // the body and headers would be sent to the redirect's target
       fetch: (request) => this.#transport.send(request),
     });
+  }
+
+  /**
+   * Defines a job type in code: its payload and output, how its jobs run, and the function that runs them. The types follow from
+   * `payload`, a schema, or from the parameter of `run`.
+   */
+  task<Input, Payload, Output = unknown>(
+    type: string,
+    options: TaskOptions<Input, Payload, Output> & { payload: StandardSchemaV1<Input, Payload> },
+  ): Task<Input, Output, Payload>;
+  task<Input, Output = unknown>(type: string, options?: TaskOptions<Input, Input, Output> & { payload?: undefined }): Task<Input, Output>;
+  task(type: string, options: TaskOptions<any, any, any> = {}): Task<any, any, any> {
+    return new Task(this, type, options);
+  }
+
+  /** Begins a flow that is written as code. */
+  flow(about: Omit<FlowRequest<Types>, "jobs"> = {}): FlowBuilder {
+    return new FlowBuilder(this, about as Omit<FlowRequest, "jobs">);
   }
 
   /** Ends all requests and streams, and makes every later request fail. */

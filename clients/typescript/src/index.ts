@@ -31,11 +31,13 @@ export {
   UnauthorizedError,
   UnavailableError,
 } from "./errors.js";
+export { FlowBuilder, type FlowCondition, FlowJob, type FlowJobOptions, type Given, orElse, type Ref } from "./flow.js";
 export type { Codec, Numbers } from "./json.js";
 export { isLosslessNumber, LosslessNumber } from "lossless-json";
 export { type Connection, enqueue, enqueueStatement } from "./outbox.js";
 export type { components, operations, paths } from "./schema.gen.js";
 export type { StreamEvent } from "./stream.js";
+export { type AnyTask, Task, type TaskDefaults, type TaskHandler, type TaskOptions, type TaskRequest, type TaskSchedule } from "./task.js";
 export { version } from "./transport.js";
 export { type Ending, Webhook, type WebhookOptions } from "./webhook.js";
 export { Worker } from "./worker.js";

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes TypeScript types for the payloads of a gateway's job types, from their JSON Schemas:
+// Writes TypeScript types for the payloads and outputs of a gateway's job types, from their JSON Schemas:
 //
 //   npx jobweaver-types > src/job-types.ts
 //
@@ -13,6 +13,7 @@ import { JobWeaver } from "./client.js";
 interface JobType {
   name: string;
   schema: unknown;
+  outputSchema?: unknown;
 }
 
 /** Returns the text of the module. */
@@ -21,26 +22,30 @@ export async function writeTypes(types: JobType[]): Promise<string> {
     throw new JobWeaverError("install json-schema-to-typescript beside this package: npm install -D json-schema-to-typescript");
   });
   const parts = ["// Made by jobweaver-types of the gateway's job types. Do not edit.\n"];
-  const members: string[] = [];
-  const used = new Set(["JobTypes"]);
-  for (const type of [...types].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (type.schema === null) {
-      members.push(`  ${JSON.stringify(type.name)}: unknown; // its workers advertise no schema`);
-      continue;
+  const used = new Set(["JobTypes", "JobOutputs"]);
+  const write = async (type: JobType, what: string, of: unknown): Promise<string> => {
+    if (of === null || of === undefined) {
+      return `  ${JSON.stringify(type.name)}: unknown; // its workers advertise no schema\n`;
     }
-    let name = `${pascal(type.name)}Payload`;
+    let name = `${pascal(type.name)}${what}`;
     while (used.has(name)) {
       name += "_";
     }
     used.add(name);
-    const schema = { ...(type.schema as object), title: undefined, $id: undefined };
+    const schema = { ...of, title: undefined, $id: undefined };
     const inner = await compile(schema as never, name, { bannerComment: "", additionalProperties: false, declareExternallyReferenced: true });
     // The parts of a payload are in its own namespace: two payloads may both have a Step.
     parts.push(`export namespace ${name}Types {\n${inner.trimEnd().replaceAll(/^(?=.)/gm, "  ")}\n}\n`);
     parts.push(`export type ${name} = ${name}Types.${inner.match(/export (?:interface|type) (\w+)/)?.[1] ?? name};\n`);
-    members.push(`  ${JSON.stringify(type.name)}: ${name};`);
+    return `  ${JSON.stringify(type.name)}: ${name};\n`;
+  };
+  const [payloads, outputs] = [[] as string[], [] as string[]];
+  for (const type of [...types].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    payloads.push(await write(type, "Payload", type.schema));
+    outputs.push(await write(type, "Output", type.outputSchema));
   }
-  parts.push(`/** For new JobWeaver<JobTypes>(…). */\nexport interface JobTypes {\n${members.join("\n")}\n}\n`);
+  parts.push(`/** For new JobWeaver<JobTypes>(…), and for jobs.task<JobTypes["A"], JobOutputs["A"]>("A"). */`);
+  parts.push(`export interface JobTypes {\n${payloads.join("")}}\n`, `export interface JobOutputs {\n${outputs.join("")}}\n`);
   return parts.join("\n");
 }
 

@@ -61,12 +61,23 @@ export class Worker<Types extends object = AnyJobTypes> {
   #wake = () => {}; // ends #change()
   #sending: Promise<unknown> = Promise.resolve();
   #run: Promise<void> | undefined;
+  #described = () => {}; // resolves #ready
+  readonly #ready = new Promise<void>((resolve) => (this.#described = resolve));
 
   constructor(client: JobWeaver<Types>, options: WorkerOptions<Types>) {
     this.#client = client;
     this.#options = options;
-    const handlers = Object.entries(options.handlers) as [string, Handler | BlockingHandler][];
-    this.#handlers = new Map(handlers.map(([type, handler]) => [type, this.#handling(type, handler)]));
+    const handlers = Object.entries(options.handlers ?? {}) as [string, Handler | BlockingHandler][];
+    const { tasks = [] } = options;
+    const both = [...handlers, ...tasks.map((task): [string, Handler] => [task.type, (attempt, context) => task.handle(attempt, context)])];
+    this.#handlers = new Map(both.map(([type, handler]) => [type, this.#handling(type, handler)]));
+    const idle = tasks.find((task) => !task.runs);
+    if (idle) {
+      throw new TypeError(`the task ${idle.type} has no function to run`);
+    }
+    if (this.#handlers.size < both.length) {
+      throw new TypeError("two handlers are of the same job type");
+    }
     this.#concurrency = options.concurrency ?? 10;
     if (this.#handlers.size === 0) {
       throw new RangeError("a worker needs a handler");
@@ -95,6 +106,14 @@ export class Worker<Types extends object = AnyJobTypes> {
     return (this.#run ??= this.#work());
   }
 
+  /**
+   * Runs attempts like run(), and resolves when the gateway knows the tasks of this worker, so that their jobs are accepted. It
+   * throws what run() throws before; await run() to know why the worker ends later.
+   */
+  ready(): Promise<void> {
+    return Promise.race([this.#ready, this.run()]);
+  }
+
   /** Claims nothing more, gives running handlers the grace period to end, and resolves when run() does: after the last handler. */
   async stop(): Promise<void> {
     if (!this.#stopping.signal.aborted) {
@@ -110,6 +129,8 @@ export class Worker<Types extends object = AnyJobTypes> {
     const heartbeats = this.#heartbeats();
     const ticks = this.#watch();
     try {
+      await this.#describe();
+      this.#described();
       await this.#claims();
     } finally {
       const stop = () => this.#held.forEach((held) => this.#end(held, "stop"));
@@ -122,6 +143,31 @@ export class Worker<Types extends object = AnyJobTypes> {
       await heartbeats;
       clearInterval(ticks);
       await Promise.all([this.#line?.close(), ...this.#threads.map((threads) => threads.close())]);
+    }
+  }
+
+  /** Sends the definitions of the tasks, so that the gateway accepts and checks their jobs, and their schedules. */
+  async #describe(): Promise<void> {
+    const stop = this.#stopping.signal;
+    for (const { type, definition, schedules } of this.#options.tasks ?? []) {
+      for (let failed = 0; !stop.aborted; failed++) {
+        try {
+          const params = { path: { type } };
+          const signal = this.#asking.signal;
+          unwrap(await this.#api.PUT("/api/job-types/{type}", { params, body: definition, signal }));
+          unwrap(await this.#api.PUT("/api/job-types/{type}/schedules", { params, body: { schedules }, signal }));
+          break;
+        } catch (error) {
+          if (stop.aborted) {
+            return;
+          }
+          if (!isTemporary(error) || this.#client.closed.aborted) {
+            throw error;
+          }
+          this.#report(error);
+          await sleep(Math.max(backoff(failed), (error instanceof ApiError && error.retryAfterMs) || 0), stop).catch(() => undefined);
+        }
+      }
     }
   }
 

@@ -69,12 +69,17 @@ test("the package has the version of the contract", () => {
 
 test("types are made of the schemas of job types", async () => {
   const text = await writeTypes([
-    { name: "resize.image", schema: { type: "object", required: ["url"], properties: { url: { type: "string" }, width: { type: "integer" } } } },
+    {
+      name: "resize.image",
+      schema: { type: "object", required: ["url"], properties: { url: { type: "string" }, width: { type: "integer" } } },
+      outputSchema: { type: "object", required: ["bytes"], properties: { bytes: { type: "integer" } } },
+    },
     { name: "ANY", schema: null },
   ]);
   assert.match(text, /"resize.image": ResizeImagePayload;/);
   assert.match(text, /url: string;\n\s+width\?: number;/);
   assert.match(text, /"ANY": unknown;/);
+  assert.match(text, /interface JobOutputs \{[^}]*"resize.image": ResizeImageOutput;/);
 });
 
 test("a payload has the type of its job type", () => {

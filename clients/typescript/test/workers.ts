@@ -34,11 +34,13 @@ export class WorkGateway {
   /** How many results the requests had. */
   readonly settles: number[] = [];
   readonly saves: Saved[] = [];
+  /** The definitions of tasks, by job type. */
+  readonly described: [string, unknown][] = [];
   /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
   /** Responses to the next requests to claim, heartbeat and settle, in place of the correct ones. */
-  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [] };
+  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [], describe: [] };
   /** How many claims are open. */
   open = 0;
   /** The requests to settle and to save, as text. */
@@ -79,10 +81,13 @@ export class WorkGateway {
   }
 
   async #answer(request: Request, signal: AbortSignal): Promise<Response> {
-    const what = new URL(request.url).pathname.split("/").at(-1)!;
+    const last = new URL(request.url).pathname.replace("/api/job-types/", "").split("/api/workers/").at(-1)!;
+    const what = request.method === "PUT" ? "describe" : last;
     const text = await request.text();
     const body = JSON.parse(text) as Body & WorkGateway["claims"][0];
-    if (what === "claim") {
+    if (what === "describe") {
+      this.described.push([last, body]);
+    } else if (what === "claim") {
       this.claims.push(body);
     } else if (what === "heartbeat") {
       this.heartbeats.push(...body.attempts);
@@ -110,6 +115,9 @@ export class WorkGateway {
     }
     if (what === "settle" || what === "checkpoint") {
       return Response.json({ results: (body.results ?? body.checkpoints).map(({ token }) => ({ token, status: 200 })) });
+    }
+    if (what === "describe") {
+      return new Response(null, { status: 204 });
     }
     this.open++;
     this.changed();

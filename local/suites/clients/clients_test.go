@@ -43,6 +43,7 @@ func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 		t.Run("Go groups", func(t *testing.T) { goGroups(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{
 			"Go quickstart": {".", "go", "run", "./clients/go"},
+			"Go tasks":      {".", "go", "run", "./clients/go/task"},
 			"TypeScript":    {"clients/typescript", "npm", "run", "--silent", "live"},
 			"Python":        {"clients/python", ".venv/bin/pytest", "-q", "-p", "no:cacheprovider", "live"},
 		} {

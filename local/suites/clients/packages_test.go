@@ -58,7 +58,7 @@ func read(t *testing.T, file string) string {
 // lightGo are the modules of which programs with the client compile a package.
 var lightGo = []string{
 	"github.com/jobweaver/jobweaver/shared/client", "github.com/go-json-experiment/json",
-	"github.com/standard-webhooks/standard-webhooks/libraries",
+	"github.com/standard-webhooks/standard-webhooks/libraries", "github.com/google/jsonschema-go",
 }
 
 func TestTheClientAndTheWorkerAreLight(t *testing.T) {

@@ -79,6 +79,14 @@ func Handle[In, Out any](w *Worker, jobType string, run func(ctx context.Context
 	}
 }
 
+// HandleTask registers the handler of a task, as Handle does. Run sends the task's definition to the gateway first.
+func HandleTask[In, Out any](
+	w *Worker, task *client.Task[In, Out], run func(ctx context.Context, a *Attempt, in In) (Out, error),
+) {
+	Handle(w, task.Type, run)
+	w.tasks[task.Type] = task.Definition()
+}
+
 const (
 	maxOutput   = 256 << 10
 	maxMessage  = 4 << 10

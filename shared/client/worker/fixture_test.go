@@ -47,6 +47,8 @@ type gateway struct {
 	claims     []client.WorkClaim
 	heartbeats []client.WorkHeartbeat
 	results    []result
+	described  []string                                                         // type and definition
+	describe   func(asked int) (status int)                                     // nil: takes it
 	claim      func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: hands out the attempts in give
 	heartbeat  func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer)     // nil: 200 without changes
 	saves      []client.WorkCheckpoint
@@ -70,6 +72,8 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 		status, reply = g.onCheckpoint(body)
 	case "settle":
 		status, reply = g.onSettle(body)
+	default:
+		status = g.onDescribe(strings.TrimPrefix(path, "/api/job-types/"), body)
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -122,6 +126,16 @@ func (g *gateway) onClaim(ctx context.Context, body []byte) (int, any) {
 		return http.StatusNoContent, nil
 	}
 	return http.StatusOK, map[string]any{"attempts": got}
+}
+
+func (g *gateway) onDescribe(jobType string, body []byte) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.described = append(g.described, jobType+" "+string(body))
+	if g.describe != nil {
+		return g.describe(len(g.described))
+	}
+	return http.StatusNoContent
 }
 
 func (g *gateway) onHeartbeat(body []byte) (int, any) {

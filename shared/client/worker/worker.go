@@ -54,9 +54,11 @@ type Worker struct {
 	c        *client.Client
 	o        Options
 	handlers map[string]handler
+	tasks    map[string]client.JobTypeDefinition // those of the handlers that run a Task
 
 	middleware []jobrun.Middleware
 
+	ready    chan struct{} // closed when the gateway knows the tasks
 	slots    chan struct{} // has a value for each slot in use
 	running  sync.WaitGroup
 	sending  chan struct{} // has a value during a heartbeat: one at a time, so that log lines keep their order
@@ -75,8 +77,8 @@ func New(c *client.Client, o Options) *Worker {
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("worker", o.Name)
 	o.Slots, o.Grace = min(max(cmp.Or(o.Slots, 10), 1), maxSlots), cmp.Or(o.Grace, 25*time.Second)
 	return &Worker{
-		c: c, o: o, handlers: map[string]handler{}, held: map[string]*Attempt{}, runs: map[string]*Attempt{},
-		slots:   make(chan struct{}, o.Slots),
+		c: c, o: o, handlers: map[string]handler{}, tasks: map[string]client.JobTypeDefinition{}, held: map[string]*Attempt{}, runs: map[string]*Attempt{},
+		ready: make(chan struct{}), slots: make(chan struct{}, o.Slots),
 		sending: make(chan struct{}, 1), settling: make(chan struct{}, 1),
 	}
 }
@@ -100,7 +102,11 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 		}
 	})
-	err := w.claim(ctx, life)
+	err := w.describe(ctx)
+	if err == nil {
+		close(w.ready)
+		err = w.claim(ctx, life)
+	}
 	grace := time.AfterFunc(w.o.Grace, func() {
 		for _, a := range w.inHand() {
 			a.cancel(ErrStopping)
@@ -111,6 +117,30 @@ func (w *Worker) Run(ctx context.Context) error {
 	end()
 	heartbeats.Wait()
 	return err
+}
+
+// Ready returns a channel that is closed when the gateway knows the tasks of the worker, so that their jobs are accepted.
+// It stays open if Run ends before.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// describe sends the definitions of the tasks, so that the gateway accepts and checks their jobs.
+func (w *Worker) describe(ctx context.Context) error {
+	for _, jobType := range slices.Sorted(maps.Keys(w.tasks)) {
+		for failed := 0; ctx.Err() == nil; failed++ {
+			err := w.c.DescribeJobType(ctx, jobType, w.tasks[jobType])
+			if err == nil {
+				break
+			}
+			if isFinal(err) {
+				return fmt.Errorf("describe job type %s: %w", jobType, err)
+			}
+			if ctx.Err() == nil {
+				w.o.Logger.WarnContext(ctx, "a job type cannot be described, and is described again", "error", err)
+			}
+			pause(ctx, failed)
+		}
+	}
+	return nil
 }
 
 // claim claims attempts for all free slots, until ctx ends. The claim that is held then may have been answered already,

@@ -29,9 +29,11 @@ from .errors import (
     Unauthorized,
     Unavailable,
 )
+from .flow import AsyncFlowBuilder, FlowBuilder, FlowJob, or_else
 from .models import Accepted, Job, JobSummary
 from .outbox import enqueue, enqueue_async
 from .stream import JobEvent, LogEvent, ProgressEvent, ReloadEvent, StatsEvent, StreamEvent
+from .task import AsyncTask, Task, TaskSchedule
 from .webhook import Ending, Webhook, WebhookVerificationError
 from .worker import Worker
 
@@ -40,6 +42,8 @@ __all__ = [
     "Accepted",
     "ApiError",
     "AsyncClient",
+    "AsyncFlowBuilder",
+    "AsyncTask",
     "Attempt",
     "AttemptFailed",
     "BatchRequest",
@@ -48,6 +52,8 @@ __all__ = [
     "Conflict",
     "Ending",
     "Filter",
+    "FlowBuilder",
+    "FlowJob",
     "FlowJobRequest",
     "FlowRequest",
     "Forbidden",
@@ -72,6 +78,8 @@ __all__ = [
     "Snooze",
     "StatsEvent",
     "StreamEvent",
+    "Task",
+    "TaskSchedule",
     "Unauthorized",
     "Unavailable",
     "WaitForCallback",
@@ -84,4 +92,5 @@ __all__ = [
     "has_ended",
     "is_unreached",
     "models",
+    "or_else",
 ]

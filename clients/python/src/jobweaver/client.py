@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, cast
 
 import httpx
 from httpx_sse import EventSource
@@ -31,7 +32,9 @@ from ._steps import (
     query,
 )
 from .errors import ClientClosed, JobWeaverError
+from .flow import AsyncFlowBuilder, FlowBuilder
 from .stream import SILENCE, StreamEvent, is_stream, refusal, typed
+from .task import AsyncTask, AsyncTaskDecorator, Task, TaskDecorator, decorator
 
 T = TypeVar("T")
 Page = TypeVar("Page", models.JobPage, models.BatchPage, models.FlowPage)
@@ -44,6 +47,11 @@ def _headers(api_key: str | None) -> dict[str, str]:
         "User-Agent": f"jobweaver-python/{VERSION}",
     }
     return headers | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+
+
+def _place(url: str | None, api_key: str | None) -> tuple[str, str | None]:
+    """Returns the address and the key of a client; what is not given, the environment has. An empty setting is none."""
+    return url or os.environ.get("JOBWEAVER_URL") or "http://localhost:8080", api_key or os.environ.get("JOBWEAVER_API_KEY") or None
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, send: Send) -> httpx.Request:
@@ -61,7 +69,8 @@ def _stream_params(job_id: Id | None, which: Filter | None) -> tuple[tuple[str, 
 class Client:
     """A client of one gateway. Threads may share it.
 
-    url is the address of the gateway, such as http://localhost:8080; api_key is an API key or a token of the installation's issuer.
+    url is the address of the gateway, by default JOBWEAVER_URL or http://localhost:8080; api_key is an API key or a token of the
+    installation's issuer, by default JOBWEAVER_API_KEY.
     timeout, in seconds, limits the connection and each pause of a response. A request that may be repeated is repeated at most
     `retries` times; after a 429 more often, for 30 s. transport replaces that of httpx, for example one with certificates.
 
@@ -70,13 +79,14 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: str | None = None,
         api_key: str | None = None,
         *,
         timeout: float = 120.0,
         retries: int = 4,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        url, api_key = _place(url, api_key)
         self._http = httpx.Client(
             base_url=url.rstrip("/"),
             headers=_headers(api_key),
@@ -138,6 +148,17 @@ class Client:
         repeatable, or if it had no effect."""
         send = Send(method, path, query(params or {}), json, repeatable=repeatable)
         return self._run(self._plan.call(send))
+
+    def flow(self, **about: Any) -> FlowBuilder:
+        """Begins a flow that is written as code. about has the members of a FlowRequest besides its jobs."""
+        return FlowBuilder(self, **about)
+
+    def task(self, job_type: str, **options: Any) -> TaskDecorator:
+        """Decorates a function to define a job type in code; see Task for the options.
+
+        A Worker with an AsyncClient runs it: tasks know their types, not their client.
+        """
+        return cast(TaskDecorator, decorator(Task, self, job_type, options))
 
     def submit(self, job: JobRequest) -> models.Accepted:
         """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""
@@ -330,13 +351,14 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str,
+        url: str | None = None,
         api_key: str | None = None,
         *,
         timeout: float = 120.0,
         retries: int = 4,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        url, api_key = _place(url, api_key)
         self.timeout = timeout
         self._url, self._api_key, self._retries, self._transport = url, api_key, retries, transport
         self._others: list[tuple[asyncio.AbstractEventLoop, AsyncClient]] = []
@@ -420,6 +442,14 @@ class AsyncClient:
         A POST, PATCH or DELETE is repeated only if it is repeatable, or if it had no effect."""
         send = Send(method, path, query(params or {}), json, content, repeatable=repeatable)
         return await self._run(self._plan.call(send))
+
+    def flow(self, **about: Any) -> AsyncFlowBuilder:
+        """Begins a flow that is written as code. about has the members of a FlowRequest besides its jobs."""
+        return AsyncFlowBuilder(self, **about)
+
+    def task(self, job_type: str, **options: Any) -> AsyncTaskDecorator:
+        """Decorates a function to define a job type in code; see AsyncTask for the options."""
+        return cast(AsyncTaskDecorator, decorator(AsyncTask, self, job_type, options))
 
     async def submit(self, job: JobRequest) -> models.Accepted:
         """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""

@@ -1,4 +1,4 @@
-"""Writes models for the payloads of a gateway's job types, from their JSON Schemas:
+"""Writes models for the payloads and outputs of a gateway's job types, from their JSON Schemas:
 
     jobweaver-types > job_types.py
 
@@ -25,15 +25,17 @@ def write_types(types: list[dict[str, Any]]) -> str:
         from datamodel_code_generator.format import Formatter
     except ImportError as error:
         raise JobWeaverError("install the generator: pip install 'jobweaver[types]'") from error
-    definitions, names = {}, {}
+    definitions: dict[str, Any] = {}
+    tables: dict[str, dict[str, str]] = {"Payload": {}, "Output": {}}
     for each in sorted(types, key=lambda each: str(each["name"])):
-        if each["schema"] is not None:
-            name = _pascal(each["name"]) + "Payload"
-            while name in definitions:
-                name += "_"
-            schema = {k: v for k, v in each["schema"].items() if k not in ("title", "$id", "$schema")}
-            definitions[name] = _moved(schema, f"#/components/schemas/{name}")
-            names[each["name"]] = name
+        for what, found in (("Payload", each["schema"]), ("Output", each.get("outputSchema"))):
+            if found is not None:
+                name = _pascal(each["name"]) + what
+                while name in definitions:
+                    name += "_"
+                schema = {k: v for k, v in found.items() if k not in ("title", "$id", "$schema")}
+                definitions[name] = _moved(schema, f"#/components/schemas/{name}")
+                tables[what][each["name"]] = name
     text = generate(
         json.dumps(
             {
@@ -56,8 +58,12 @@ def write_types(types: list[dict[str, Any]]) -> str:
         formatters=[Formatter.BUILTIN],
         custom_file_header="# Made by jobweaver-types of the gateway's job types. Do not edit.",
     )
-    members = "".join(f"    {json.dumps(each)}: {name},\n" for each, name in names.items())
-    return f"{str(text).rstrip()}\n\n\nJOB_TYPES: dict[str, type[BaseModel]] = {{\n{members}}}\n"
+    return f"{str(text).rstrip()}\n\n\n{_table('JOB_TYPES', tables['Payload'])}\n{_table('JOB_OUTPUTS', tables['Output'])}"
+
+
+def _table(name: str, models: dict[str, str]) -> str:
+    members = "".join(f"    {json.dumps(each)}: {model},\n" for each, model in models.items())
+    return f"{name}: dict[str, Any] = {{\n{members}}}\n"
 
 
 def _moved(schema: Any, to: str) -> Any:

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -31,6 +31,7 @@ from ._together import Answer, Together
 from .attempt import AbortReason, Attempt, NotRetryable, Outcome, clean
 from .client import AsyncClient
 from .errors import ApiError, ClientClosed, GatewayUnreachable, JobWeaverError
+from .task import AsyncTask, Task
 
 Handler: TypeAlias = Callable[[Attempt], Any]
 H = TypeVar("H", bound=Handler)
@@ -84,6 +85,7 @@ class _Held:
 class Worker:
     """Claims attempts, runs their handlers and settles them, until it is stopped. It runs once.
 
+    It runs `tasks`, which it describes to the gateway when it starts, and the functions of handler().
     `concurrency` is how many attempts run at once, from 1 to 500. It takes attempts of `queues`; without them, of all that its key
     covers. Each worker has another `name`, by default made of the host's. After stop() running attempts go on for `grace` seconds
     before they are cancelled. A heartbeat is sent every `heartbeat` seconds; without one for 10 s an attempt is lost.
@@ -91,12 +93,14 @@ class Worker:
     A handler that is a coroutine function runs in the caller's event loop, any other in a thread of its own. The worker itself
     has a thread, from which it claims, sends heartbeats and settles: a handler that blocks the event loop loses no attempt.
     run() and `with` make an event loop and close the client at their end; serve() and `async with` run handlers in the caller's.
+    The body of `with` and `async with` begins when the gateway knows the tasks, so that their jobs are accepted.
     """
 
     def __init__(
         self,
         client: AsyncClient,
         *,
+        tasks: Sequence[Task[Any, Any] | AsyncTask[Any, Any]] = (),
         concurrency: int = 10,
         queues: Sequence[str] = (),
         name: str | None = None,
@@ -110,6 +114,9 @@ class Worker:
         self._grace, self._every = grace, heartbeat
         self._handlers: dict[str, Handler] = {}
         self._blocking: set[str] = set()  # job types
+        self._described = list(tasks)
+        for task in tasks:
+            self.handler(task.job_type)(task.handler)
         self._held: dict[asyncio.Task[None], _Held] = {}
         self._running: dict[UUID, _Held] = {}  # by job, while its handler runs
         self._tasks: dict[asyncio.Task[Any], str] = {}  # of coroutines in the caller's event loop, with their job types
@@ -118,6 +125,7 @@ class Worker:
         # Why a thread: docs/decisions/workers.md#worker-kits-send-heartbeats-from-a-thread-and-run-a-job-once-at-a-time
         self._loop: asyncio.AbstractEventLoop | None = None  # of the worker's thread, while it runs
         self._thread: Future[None] | None = None
+        self._ready = Future[None]()  # the gateway knows the tasks
         self._task: asyncio.Task[None] | None = None
 
     def handler(self, job_type: str, *, blocking: bool = False) -> Callable[[H], H]:
@@ -127,6 +135,8 @@ class Worker:
         """
 
         def register(handler: H) -> H:
+            if job_type in self._handlers and any(task.job_type == job_type for task in self._described):
+                raise ValueError(f"two handlers are of the job type {job_type}")
             self._handlers[job_type] = handler
             if blocking:
                 self._blocking.add(job_type)
@@ -154,6 +164,7 @@ class Worker:
 
     def __enter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "jobweaver-worker").submit(self.run)
+        wait((self._thread, self._ready), return_when=FIRST_COMPLETED)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -163,6 +174,7 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self.serve())
+        await asyncio.wait({self._task, asyncio.wrap_future(self._ready)}, return_when=asyncio.FIRST_COMPLETED)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -214,6 +226,8 @@ class Worker:
         try:
             async with client:
                 try:
+                    await self._describe(stop)
+                    self._ready.set_result(None)
                     await self._claims(stop)
                 finally:
                     self._stopping.set()
@@ -256,6 +270,31 @@ class Worker:
         what = f"the event loop has stood still for {WARNED:.0f} s: {who} blocks it"
         logger.warning("%s; make it a plain function, or register it with blocking=True", what)
 
+    async def _describe(self, stop: asyncio.Task[Any]) -> None:
+        """Sends the definitions of the tasks, so that the gateway accepts and checks their jobs, and their schedules."""
+        for task in self._described:
+            failed = 0
+            while not stop.done():
+                put = asyncio.create_task(self._put(task))
+                await asyncio.wait({stop, put}, return_when=asyncio.FIRST_COMPLETED)
+                if not put.done():
+                    put.cancel()
+                    return
+                try:
+                    put.result()
+                    break
+                except JobWeaverError as error:
+                    if not _is_temporary(error):
+                        raise
+                    logger.warning("cannot describe the task %s: %s", task.job_type, error)
+                    await asyncio.wait({stop}, timeout=_pause(failed, error))
+                    failed += 1
+
+    async def _put(self, task: Task[Any, Any] | AsyncTask[Any, Any]) -> None:
+        path = f"/api/job-types/{task.job_type}"
+        await self._client.request("PUT", path, json=task.definition)
+        await self._client.request("PUT", path + "/schedules", json={"schedules": task.schedules})
+
     async def _claims(self, stop: asyncio.Task[Any]) -> None:
         wait = min(HOLD, (self._client.timeout or 2 * HOLD) / 2)
         asked = {"worker": self.name, "types": list(self._handlers), "queues": self._queues, "wait": f"{int(wait * 1000)}ms"}
@@ -288,7 +327,7 @@ class Worker:
                 if not _is_temporary(error):
                     raise
                 logger.warning("cannot claim attempts: %s", error)
-                pause = max(backoff(failed), (isinstance(error, ApiError) and error.retry_after) or 0)
+                pause = _pause(failed, error)
                 failed += 1
             finally:
                 claim.cancel()
@@ -549,6 +588,11 @@ def _answer(settled: Any) -> Answer:
 
 def _is_passing(status: int) -> bool:
     return status >= 500 or status in (408, 429)
+
+
+def _pause(failed: int, error: JobWeaverError) -> float:
+    """How long to wait after so many failures; the gateway may have asked for longer."""
+    return max(backoff(failed), (isinstance(error, ApiError) and error.retry_after) or 0)
 
 
 def _is_temporary(error: Exception) -> bool:
