@@ -334,7 +334,7 @@ func (f *facts) checkCancelHolds(found func(_, _, _ string)) {
 			}
 			for _, m := range l.moves {
 				at := a.At.Add(cancelReaches)
-				if sent(m) && m.At.After(at) && !f.disturbed(a.Sent, m.At) {
+				if sent(m) && m.At.After(at) && !f.disturbed(a.Sent.Add(-aftermath), m.At) {
 					found(f.name(j.JobID), "no further attempt: its cancel was accepted at "+clock(a.At), fmt.Sprintf("attempt %d was sent at %s", m.Attempt, clock(m.At)))
 				}
 			}
@@ -345,6 +345,9 @@ func (f *facts) checkCancelHolds(found func(_, _, _ string)) {
 // cancelReaches is how long an accepted cancel may be on its way on a loaded machine. A cancel that is lost is repeated
 // after 10 s.
 const cancelReaches = 6 * time.Second
+
+// aftermath is how long after a fault a consumer group may still wait for a member that was killed.
+const aftermath = 15 * time.Second
 
 // checkChanged: a PATCH is applied as a whole, or not at all.
 func (f *facts) checkChanged(found func(_, _, _ string)) {

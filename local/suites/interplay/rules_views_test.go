@@ -73,7 +73,8 @@ var refusals = []string{
 	"the batch is closed",                    // to an event
 	"it goes with neither runAt nor delayMs", // to a run-again of a job with throttle
 	"the start that throttle has reserved",   // to a PATCH
-	"payload.acts is not a known field",      // to a PATCH of the job of another type that a submit policy chose
+	"payload.acts is not a known field",      // to a change of the job of another type that a submit policy chose
+	"payload.data is not a known field",      // likewise
 	"there is no job with this id",           // it was deleted
 	"is not one of the queues",
 	"must be later than now", // an expiresAt that passed while the request waited for others
