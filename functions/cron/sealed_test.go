@@ -42,7 +42,7 @@ func newSealer(t *testing.T, path string) *sealing.Sealer {
 func (h *fixture) sealedBy(path string) funchost.Function {
 	h.t.Helper()
 	f, err := cron.New(cron.Config{
-		JobTypes: []string{"OWN"}, Queues: []string{"default"}, Sealing: sealing.Config{File: path},
+		Queues: []string{"default"}, Sealing: sealing.Config{File: path},
 	}, h.another(pgtest.As(h.url, cron.Name)).Store)
 	if err != nil {
 		h.t.Fatal(err)
