@@ -18,7 +18,7 @@ var groups = []struct{ title, commands string }{
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
-	{"Install and run", "dev serve function healthcheck migrate doctor topics outbox keyset secrets after-restore"},
+	{"Install and run", "init dev serve function healthcheck migrate doctor topics outbox keyset secrets after-restore"},
 }
 
 const environment = `
@@ -97,6 +97,7 @@ jobweaver work --type GREET -- sh -c 'read -r in; echo "got $in" >&2; echo progr
 	"types": "jobweaver types EMAIL",
 	"mcp":   "JOBWEAVER_API_KEY_FILE=key jobweaver mcp\njobweaver mcp --write",
 	"keys":  "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",
+	"init":  `jobweaver init ts my-shop`,
 	"dev": `jobweaver dev --demo
 jobweaver dev --port 18080 --dir /tmp/jobweaver
 jobweaver dev --only postgres,kafka`,

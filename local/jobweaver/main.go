@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/accesscmd"
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/local/jobweaver/initcmd"
 	"github.com/jobweaver/jobweaver/local/jobweaver/installcmd"
 	"github.com/jobweaver/jobweaver/local/jobweaver/jobcmd"
 	"github.com/jobweaver/jobweaver/local/jobweaver/steercmd"
@@ -57,7 +58,7 @@ func newRoot() *cobra.Command {
 		viewcmd.NewStats(), viewcmd.NewLag(), viewcmd.NewShares(), viewcmd.NewWorkers(), viewcmd.NewTypes(),
 		viewcmd.NewAudit(), viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
-		installcmd.NewDev(), installcmd.NewServe(), installcmd.NewFunction(), installcmd.NewHealthcheck(),
+		initcmd.New(), installcmd.NewDev(), installcmd.NewServe(), installcmd.NewFunction(), installcmd.NewHealthcheck(),
 		installcmd.NewMigrate(), installcmd.NewDoctor(), installcmd.NewTopics(), installcmd.NewOutbox(),
 		installcmd.NewSecrets(), installcmd.NewAfterRestore(), newVersion())
 	arrange(root)

@@ -11,8 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/initcmd"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -165,6 +168,7 @@ func inGo(ctx context.Context, t *testing.T, c clean, dist string) {
 			t.Errorf("the program brings %s", module)
 		}
 	}
+	project(ctx, t, c, "go", "the project", []string{"go", "mod", "tidy"}, []string{"go", "run", "."}, []string{"worker"}, []string{"submit"})
 	if got := c.run(ctx, t, "go", "list", "-m", "all"); strings.Contains(got, "jobweaver/jobweaver v") {
 		t.Errorf("the client needs the whole of JobWeaver:\n%s", got)
 	}
@@ -193,6 +197,7 @@ func inTypeScript(ctx context.Context, t *testing.T, c clean, dist string) {
 	c.write(t, ".npmrc", "@jobweaver:registry="+registry.URL+"\nfund=false\naudit=false\n")
 	c.run(ctx, t, "npm", "init", "-y")
 	c.run(ctx, t, installs(t, "TypeScript, JavaScript")...)
+	project(ctx, t, c, "ts", "the project", []string{"npm", "install"}, []string{"npm", "run", "--silent"}, []string{"worker"}, []string{"submit", "--"})
 	c.write(t, "main.mjs", shows(t, "clients/typescript/README.md", "", "ts"))
 	if got := c.run(ctx, t, "node", "main.mjs"); !strings.Contains(got, "COMPLETED") {
 		t.Errorf("the page's program printed\n%s", got)
@@ -206,8 +211,57 @@ func inPython(ctx context.Context, t *testing.T, c clean, dist string) {
 	command := installs(t, "Python, also with asyncio")
 	command[0] = filepath.Join(c.dir, "own/bin", command[0])
 	c.run(ctx, t, command...)
+	python := filepath.Join(c.dir, "own/bin/python")
+	install := []string{python, "-m", "pip", "install", "-r", "requirements.txt"}
+	project(ctx, t, c, "python", "the project", install, []string{python}, []string{"worker.py"}, []string{"submit.py"})
 	c.write(t, "main.py", shows(t, "clients/python/README.md", "", "python"))
-	if got := c.run(ctx, t, filepath.Join(c.dir, "own/bin/python"), "main.py"); !strings.Contains(got, "COMPLETED") {
+	if got := c.run(ctx, t, python, "main.py"); !strings.Contains(got, "COMPLETED") {
 		t.Errorf("the page's program printed\n%s", got)
+	}
+}
+
+// project runs what jobweaver init writes: installs it, starts its worker, submits a job, and stops the worker.
+func project(ctx context.Context, t *testing.T, c clean, kind, folder string, install, run, worker, submit []string) {
+	t.Helper()
+	c.dir = filepath.Join(c.dir, folder)
+	if err := initcmd.Write(kind, c.dir); err != nil {
+		t.Fatal(err)
+	}
+	if npmrc, err := os.ReadFile(filepath.Join(filepath.Dir(c.dir), ".npmrc")); err == nil {
+		c.write(t, ".npmrc", string(npmrc))
+	}
+	c.run(ctx, t, install...)
+	if kind == "ts" {
+		c.run(ctx, t, "npm", "run", "check")
+	}
+	cmd := exec.CommandContext(ctx, run[0], slices.Concat(run[1:], worker)...) //nolint:gosec // a project of our own
+	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), c.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run and npm have children
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	jobs := client.FromEnv()
+	for _, setting := range c.env {
+		if url, ok := strings.CutPrefix(setting, "JOBWEAVER_URL="); ok {
+			jobs = client.New(url, "")
+		}
+	}
+	known := func() bool { // by the gateway, since the worker has started
+		_, err := jobs.Submit(ctx, client.JobRequest{JobType: "greet", Queue: client.TaskQueue, Payload: map[string]string{"name": "test"}})
+		return err == nil
+	}
+	for !known() {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the worker of the project did not describe its task")
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if got := c.run(ctx, t, slices.Concat(run, submit, []string{"Ada"})...); !strings.Contains(got, "Hello, Ada!") {
+		t.Errorf("the project printed %q", got)
 	}
 }
