@@ -22,7 +22,13 @@ export class Checkpoint {
   #number = 0;
   #saving: Promise<unknown> = Promise.resolve();
 
-  constructor(saved: unknown, signal: AbortSignal, codec: Codec, store: (number: number, checkpoint: string) => Promise<void>) {
+  constructor(
+    saved: unknown,
+    signal: AbortSignal,
+    codec: Codec,
+    store: (number: number, checkpoint: string) => Promise<void>,
+    private readonly now: () => number = Date.now,
+  ) {
     this.#own = saved ?? undefined;
     this.#signal = signal;
     this.#codec = codec;
@@ -69,7 +75,7 @@ export class Checkpoint {
 
   async sleep(name: string, ms: number): Promise<void> {
     const known = this.#begin(name);
-    const now = Date.now(); // read once, so that the first snooze is as long as the sleep
+    const now = this.now(); // read once, so that the first snooze is as long as the sleep
     const wakeAt = known && "wakeAt" in known ? known.wakeAt : new Date(now + ms).toISOString();
     const left = Date.parse(wakeAt) - now;
     if (left > 0) {

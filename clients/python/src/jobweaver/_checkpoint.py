@@ -23,8 +23,13 @@ class Checkpoint:
     run in the worker's event loop.
     """
 
-    def __init__(self, saved: Any, store: Callable[[int, str], Awaitable[None]]) -> None:
-        self.own, self._store = saved, store
+    def __init__(
+        self,
+        saved: Any,
+        store: Callable[[int, str], Awaitable[None]],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.own, self._store, self._now = saved, store, now
         self._steps: dict[str, Any] = {}
         if _has_steps(saved):
             self.own, self._steps = saved.get("$data"), saved["$steps"]
@@ -66,7 +71,7 @@ class Checkpoint:
     async def sleep(self, name: str, seconds: float) -> None:
         """Raises Snooze until the time has passed."""
         known = self.begin(name)
-        now = datetime.now(UTC)
+        now = self._now()
         wake_at = now + timedelta(seconds=seconds)
         if known is not None and "wakeAt" in known:
             wake_at = datetime.fromisoformat(known["wakeAt"])

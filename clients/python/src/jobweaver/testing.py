@@ -1,0 +1,131 @@
+"""A test kit: one job, whose attempts a test runs one after another, without a gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import json
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from ._checkpoint import Checkpoint
+from .attempt import Attempt, Outcome
+from .task import AsyncTask, Task
+
+Handler: TypeAlias = Task[Any, Any] | AsyncTask[Any, Any] | Callable[[Attempt], Any]
+
+
+@dataclass
+class Ran:
+    """What one attempt has done."""
+
+    attempt: int
+    """From 1."""
+    output: Any = None
+    error: Exception | None = None
+    """What the handler has raised, unless the attempt was snoozed or waits."""
+    snooze: float | None = None
+    """The job runs again after so many seconds."""
+    wait: float | None = None
+    """An outside system must call back within so many seconds."""
+    died: bool = False
+    """It ended as if its process had been killed."""
+    saves: list[Any] = field(default_factory=list)
+    """The checkpoints that it has stored."""
+    log: list[str] = field(default_factory=list)
+    """Its lines, such as "info charged"."""
+    progress: str | None = None
+    """The last one, such as "40% half of it"."""
+
+
+class _Died(BaseException):
+    """Ends a handler as if its process were killed: no `except Exception` catches it."""
+
+
+class TestJob:
+    """A job between its attempts. Its clock moves only by a snooze that run() passes.
+
+    With die_before_save or die_after_save the next attempt ends as if its process were killed, right before its n-th save is
+    stored, or right after.
+    """
+
+    __test__ = False  # no test of pytest
+
+    def __init__(self, *, die_before_save: int = 0, die_after_save: int = 0) -> None:
+        self.job_id = uuid.uuid4()
+        self.attempts = 0  # that have begun
+        self.saved: Any = None  # the checkpoint; None: none
+        self.die_before_save, self.die_after_save = die_before_save, die_after_save
+        self.now = datetime.now(UTC).replace(microsecond=0)  # what its attempts take for the present
+
+    def next(self, handler: Handler, payload: Any) -> Ran:
+        """Runs the next attempt with a task, or with a handler."""
+        return asyncio.run(self._next(handler, payload))
+
+    def run(self, handler: Handler, payload: Any) -> Ran:
+        """Runs attempts until one is neither snoozed nor dead. Each snooze passes at once."""
+        while True:
+            ran = self.next(handler, payload)
+            if ran.snooze is None and not ran.died:
+                return ran
+            self.now += timedelta(seconds=ran.snooze or 0)
+
+    async def _next(self, handler: Handler, payload: Any) -> Ran:
+        self.attempts += 1
+        ran = Ran(self.attempts)
+        before, after = self.die_before_save, self.die_after_save
+        self.die_before_save = self.die_after_save = 0
+        cancelled = threading.Event()
+
+        async def store(_number: int, checkpoint: str) -> None:
+            n = len(ran.saves) + 1
+            if n != before:
+                self.saved = json.loads(checkpoint)
+                ran.saves.append(self.saved)
+            if n in (before, after):
+                ran.died = True
+                cancelled.set()
+            if ran.died:
+                raise _Died
+
+        task = handler if isinstance(handler, Task | AsyncTask) else None
+        function: Callable[[Attempt], Any] = task.handler if task else handler
+        attempt = Attempt(
+            job_id=self.job_id,
+            attempt=self.attempts,
+            job_type=task.job_type if task else "TEST",
+            queue="pull",
+            owner_id=None,
+            trace_id=self.job_id,
+            tags=[],
+            payload=task.dumped(payload) if task else copy.deepcopy(payload),
+            deadline=self.now + timedelta(minutes=10),
+            callback=None,
+            cancelled=cancelled,
+        )
+        attempt._kept, attempt._loop = Checkpoint(self.saved, store, lambda: self.now), asyncio.get_running_loop()
+        attempt.checkpoint = attempt._kept.own
+        try:
+            if inspect.iscoroutinefunction(function):
+                ran.output = await function(attempt)
+            else:
+                ran.output = await asyncio.to_thread(function, attempt)
+        except _Died:
+            pass
+        except Exception as error:
+            status = error.result["status"] if isinstance(error, Outcome) else None
+            if status == "SNOOZED":
+                ran.snooze = error.result["delayMs"] / 1000  # type: ignore[attr-defined]
+            elif status == "WAITING":
+                ran.wait = error.result["callbackTimeoutMs"] / 1000  # type: ignore[attr-defined]
+            else:
+                ran.error = error
+        ran.log = [f"{line['level']} {line['text']}" for line in attempt._lines]
+        if attempt._progress:
+            ran.progress = f"{attempt._progress['percent']}% {attempt._progress['message'] or ''}"
+        return ran

@@ -1,0 +1,113 @@
+// A test kit: one job, whose attempts a test runs one after another, without a gateway.
+import { type Attempt, type AttemptContext, clean, type Handler, Outcome, percentOf, type Result } from "./attempt.js";
+import { Checkpoint } from "./checkpoint.js";
+import { codecOf } from "./json.js";
+import type { AnyTask } from "./task.js";
+
+/** What one attempt has done. */
+export interface Ran {
+  /** From 1. */
+  attempt: number;
+  output?: unknown;
+  /** What the handler has thrown, unless the attempt was snoozed or waits. */
+  error?: unknown;
+  /** The job runs again after this time. */
+  snoozeMs?: number;
+  /** An outside system must call back within this time. */
+  waitMs?: number;
+  /** It ended as if its process had been killed. */
+  died: boolean;
+  /** The checkpoints that it has stored. */
+  saves: unknown[];
+  /** Its lines, such as "info charged". */
+  log: string[];
+  /** Such as "40% half of it". */
+  progress: string[];
+}
+
+const died = Symbol("died");
+
+/** A job between its attempts. Its clock moves only by a snooze that run() passes. */
+export class TestJob {
+  readonly jobId = crypto.randomUUID();
+  /** How many attempts have begun. */
+  attempts = 0;
+  /** The checkpoint; undefined: none. */
+  saved: unknown;
+  /** The next attempt ends as if its process were killed, right before its n-th save is stored, or right after. */
+  dieBeforeSave = 0;
+  dieAfterSave = 0;
+  /** What its attempts take for the present. */
+  now = Date.now();
+
+  /** Runs the next attempt with a task, or with a handler. */
+  async next(handler: AnyTask | Handler<any>, payload: unknown): Promise<Ran> {
+    const ran: Ran = { attempt: ++this.attempts, died: false, saves: [], log: [], progress: [] };
+    const { dieBeforeSave, dieAfterSave } = this;
+    this.dieBeforeSave = this.dieAfterSave = 0;
+    const codec = codecOf("double");
+    const abort = new AbortController();
+    let over = () => {};
+    const killed = new Promise<typeof died>((resolve) => (over = () => resolve(died)));
+    const store = async (_number: number, checkpoint: string): Promise<void> => {
+      const n = ran.saves.length + 1;
+      if (n !== dieBeforeSave) {
+        this.saved = codec.parse(checkpoint);
+        ran.saves.push(this.saved);
+      }
+      if (n === dieBeforeSave || n === dieAfterSave) {
+        ran.died = true;
+        abort.abort();
+        over();
+        await new Promise(() => {}); // a killed process does not go on
+      }
+    };
+    const checkpoint = new Checkpoint(this.saved, abort.signal, codec, store, () => this.now);
+    const context: AttemptContext = {
+      signal: abort.signal,
+      progress: (percent, message = "") => void ran.progress.push(`${percentOf(percent)}% ${clean(message, 1000)}`),
+      log: (text, level = "info") => void ran.log.push(`${level} ${clean(text, 16_384)}`),
+      save: (value) => checkpoint.save(value),
+      step: (name, run) => checkpoint.step(name, run),
+      sleep: (name, ms) => checkpoint.sleep(name, ms),
+    };
+    const attempt = this.#attempt(handler, payload, checkpoint.own);
+    const call = async () => (typeof handler === "function" ? handler(attempt, context) : handler.handle(attempt, context));
+    try {
+      const output = await Promise.race([call(), killed]);
+      return output === died ? ran : { ...ran, output };
+    } catch (error) {
+      return { ...ran, ...outcomeOf(error) };
+    }
+  }
+
+  /** Runs attempts until one is neither snoozed nor dead. Each snooze passes at once. */
+  async run(handler: AnyTask | Handler<any>, payload: unknown): Promise<Ran> {
+    for (;;) {
+      const ran = await this.next(handler, payload);
+      if (ran.snoozeMs === undefined && !ran.died) {
+        return ran;
+      }
+      this.now += ran.snoozeMs ?? 0;
+    }
+  }
+
+  #attempt(handler: AnyTask | Handler<any>, payload: unknown, checkpoint: unknown): Attempt {
+    const ids = { jobId: this.jobId, traceId: this.jobId, ownerId: null, tags: [], callback: null };
+    const jobType = typeof handler === "function" ? "TEST" : handler.type;
+    const deadline = new Date(this.now + 600_000).toISOString();
+    return { ...ids, attempt: this.attempts, jobType, queue: "pull", payload: structuredClone(payload), deadline, checkpoint };
+  }
+}
+
+function outcomeOf(error: unknown): Partial<Ran> {
+  const result: Partial<Result> = error instanceof Outcome ? error.result : {};
+  switch (result.status) {
+    case "SNOOZED":
+      return { snoozeMs: result.delayMs ?? undefined };
+    case "WAITING":
+      return { waitMs: result.callbackTimeoutMs ?? undefined };
+    default:
+      return { error };
+  }
+}

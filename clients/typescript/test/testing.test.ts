@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { JobWeaver, NotRetryable, WaitForCallback } from "../src/index.js";
+import { TestJob } from "../src/testing.js";
+
+const jobs = new JobWeaver({ url: "http://none" });
+let charged = 0;
+const sell = jobs.task("SELL", {
+  run: async ({ order }: { order: string }, { step, sleep, log, progress }) => {
+    const receipt = await step("charge", () => `${order}: charge ${++charged}`);
+    progress(50, "charged");
+    await sleep("cool off", 86_400_000);
+    log("shipped", "warn");
+    return { receipt };
+  },
+});
+
+test("a job sleeps in no time, and a step runs once whatever is killed", async () => {
+  charged = 0;
+  const job = new TestJob();
+  job.dieAfterSave = 1;
+  const first = await job.next(sell, { order: "17" });
+  assert.deepEqual([first.died, first.saves.length, first.attempt, first.output], [true, 1, 1, undefined]);
+  const second = await job.next(sell, { order: "17" });
+  assert.deepEqual([second.snoozeMs, second.progress, second.died], [86_400_000, ["50% charged"], false]);
+  const early = await job.next(sell, { order: "17" });
+  assert.equal(early.snoozeMs, 86_400_000); // the clock stands still
+  job.now += 80_000_000;
+  const last = await job.run(sell, { order: "17" });
+  assert.deepEqual([last.output, last.log, charged], [{ receipt: "17: charge 1" }, ["warn shipped"], 1]);
+});
+
+test("a step whose result is not stored runs again", async () => {
+  charged = 0;
+  const job = new TestJob();
+  job.dieBeforeSave = 1;
+  const ran = await job.run(sell, { order: "17" });
+  assert.deepEqual([ran.output, ran.attempt], [{ receipt: "17: charge 2" }, 3]);
+});
+
+test("handlers, failures and waits are seen", async () => {
+  const job = new TestJob();
+  const counted = await job.next(async ({ checkpoint }, { save }) => {
+    await save({ at: (checkpoint?.at ?? 0) + 1 });
+    return "done";
+  }, null);
+  assert.deepEqual([counted.output, job.saved, counted.saves], ["done", { at: 1 }, [{ at: 1 }]]);
+  const failed = await new TestJob().run(() => Promise.reject(new NotRetryable("no")), null);
+  assert.ok(failed.error instanceof NotRetryable);
+  assert.equal((await new TestJob().run(() => Promise.reject(new WaitForCallback(5_000)), null)).waitMs, 5_000);
+});
