@@ -5,6 +5,7 @@ package typestore
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,7 +45,7 @@ type Store struct {
 	q     *gen.Queries
 	found *lru.Cache[key, found]
 
-	learned *lru.Cache[string, string] // the list of each worker, by its id
+	learned *lru.Cache[string, digest] // of the list of each worker, by its id
 }
 
 type key struct{ OwnerID, Name string }
@@ -57,7 +58,7 @@ type found struct {
 // New returns the store on an api database.
 func New(db *apidb.Store) *Store {
 	return &Store{
-		db: db, q: db.Queries(), found: newCache[key, found](mostFound), learned: newCache[string, string](mostWorkers),
+		db: db, q: db.Queries(), found: newCache[key, found](mostFound), learned: newCache[string, digest](mostWorkers),
 	}
 }
 
@@ -105,10 +106,10 @@ func (s *Store) Put(ctx context.Context, entry *apidb.Audit, t Type) error {
 // where the worker sends none.
 func (s *Store) Learn(ctx context.Context, heartbeats []workerstore.Heartbeat) error {
 	p := gen.JobTypesLearnParams{Most: MostOfOwner}
-	lists, known := map[string]string{}, map[key]bool{}
+	lists, known := map[string]digest{}, map[key]bool{}
 	for i := range heartbeats {
 		types := typesOf(&heartbeats[i].Heartbeat)
-		list := fmt.Sprint(types)
+		list := digestOf(types)
 		if before, ok := s.learned.Get(heartbeats[i].WorkerID); ok && before == list || len(types) == 0 {
 			continue
 		}
@@ -137,6 +138,17 @@ func (s *Store) Learn(ctx context.Context, heartbeats []workerstore.Heartbeat) e
 type taught struct {
 	key
 	definition json.RawMessage
+}
+
+type digest [sha256.Size]byte
+
+func digestOf(types []taught) (d digest) {
+	h := sha256.New()
+	for _, t := range types {
+		_, _ = fmt.Fprintf(h, "%q %q %s\n", t.OwnerID, t.Name, t.definition)
+	}
+	h.Sum(d[:0])
+	return d
 }
 
 // typesOf returns what a worker runs: for a function pull what its pull workers ask for, by owner.
