@@ -97,9 +97,9 @@ func TestSchedulesInCodeAreOfOneOwnerAndOneType(t *testing.T) {
 	acme.put("/api/job-types/SHIP/schedules", ship).wantError(apierror.ScheduleExists)
 	for body, at := range map[string]string{
 		ship: "schedules[0].job.jobType", `{}`: "schedules", `{"schedules": 1}`: "schedules", `{"schedule": []}`: "schedule",
-		`{"schedules": [` + defined("", "@daily") + `]}`:                             "schedules[0].name",
-		`{"schedules": [` + defined("a", "@daily") + "," + defined("a", "@x") + `]}`: "schedules[1].cron",
-		`{"schedules": [` + defined("a", "@daily") + "," + defined("a", "@daily") + `]}`:                              "schedules[1].name",
+		`{"schedules": [` + defined("", "@daily") + `]}`:                                                               "schedules[0].name",
+		`{"schedules": [` + defined("a", "@daily") + "," + defined("a", "@x") + `]}`:                                   "schedules[1].cron",
+		`{"schedules": [` + defined("a", "@daily") + "," + defined("a", "@daily") + `]}`:                               "schedules[1].name",
 		`{"schedules": [{"name": "a", "cron": "@daily", "paused": true, "job": {"jobType": "CHARGE", "payload": 1}}]}`: "schedules[0].paused",
 	} {
 		acme.put("/api/job-types/CHARGE/schedules", body).wantError(apierror.InvalidJobRequest, at)

@@ -103,7 +103,11 @@ var bodies = map[string]func(things) []string{
 	"createSchedule": func(x things) []string { return []string{scheduleBody(x, "@daily")} },
 	"putSchedule":    func(x things) []string { return []string{scheduleBody(x, "@hourly")} },
 	"putControl":     func(things) []string { return []string{`{"paused": true}`} },
-	"createQueue":    func(things) []string { return []string{`{"workers": "pull"}`} },
+	"putJobType":     func(things) []string { return []string{`{"title": "another"}`} },
+	"defineSchedules": func(x things) []string {
+		return []string{fmt.Sprintf(`{"schedules": [{"name": %q, "cron": "@daily", "job": {"jobType": %q, "payload": 1}}]}`, x.schedule, x.jobType)}
+	},
+	"createQueue": func(things) []string { return []string{`{"workers": "pull"}`} },
 	"createKey": func(x things) []string {
 		return []string{fmt.Sprintf(`{"name": "x", "roles": ["read"], "ownerId": %q}`, x.owner)}
 	},
@@ -115,7 +119,7 @@ var bodies = map[string]func(things) []string{
 	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
-	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
+	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "deleteJobType": nil, "getStats": nil,
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
 	"getLag": nil, "listHooks": nil, "listRejected": nil, "getRejected": nil, "redriveRejected": nil, "discardRejected": nil,

@@ -202,6 +202,14 @@ CREATE TABLE job_counts (
     CONSTRAINT job_counts_id_check CHECK (id)
 );
 
+CREATE TABLE job_types (
+    owner_id   text NOT NULL,
+    name       text NOT NULL,
+    definition json,
+    updated_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT job_types_pkey PRIMARY KEY (owner_id, name)
+);
+
 CREATE TABLE jobs (
     job_id              uuid NOT NULL,
     owner_id            text NOT NULL DEFAULT ''::text,
@@ -431,6 +439,7 @@ CREATE TABLE schedules (
     last_job_id uuid,
     created_at  timestamp with time zone NOT NULL DEFAULT now(),
     updated_at  timestamp with time zone NOT NULL DEFAULT now(),
+    defined_by  text,
     CONSTRAINT schedules_pkey PRIMARY KEY (schedule_id),
     CONSTRAINT schedules_missed_check CHECK (missed = ANY (ARRAY['skip'::text, 'one'::text, 'all'::text])),
     CONSTRAINT schedules_name_check CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,99}$'::text),

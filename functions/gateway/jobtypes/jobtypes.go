@@ -31,7 +31,6 @@ type jobTypesBody struct {
 type jobTypeBody struct {
 	Name        string          `json:"name"`
 	Builtin     bool            `json:"builtin"`
-	Accepted    bool            `json:"accepted"`
 	Title       *string         `json:"title"`
 	Description *string         `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
@@ -110,7 +109,7 @@ func (a *API) jobType(
 	name string, advertised workerstore.AdvertisedType, learned *apibody.JobType,
 ) jobTypeBody {
 	body := jobTypeBody{
-		Name: name, Builtin: slices.Contains(jobspec.Builtin(), name), Accepted: a.Rules.Accepts(name) || learned != nil,
+		Name: name, Builtin: slices.Contains(jobspec.Builtin(), name),
 		Schema: jobspec.PayloadSchema(name), Workers: advertised.Workers, Queues: jobview.List(advertised.Queues),
 	}
 	if learned == nil || body.Builtin {

@@ -263,7 +263,7 @@ func TestAJobThatIsRefusedWhenItIsDueIsRecorded(t *testing.T) {
 	h.Once(t)
 	fired, _ := h.fire(t)
 	ticks := h.ticks(t, key)
-	if len(fired.Jobs) != 1 || len(ticks) != 1 || !strings.Contains(ticks[0].Reason, "jobType is neither built in") {
+	if len(fired.Jobs) != 1 || len(ticks) != 1 || !strings.Contains(ticks[0].Reason, "no worker has run it yet") {
 		t.Errorf("fires %v, %+v", fired, ticks)
 	}
 	if ticks := h.ticks(t, good); len(ticks) != 1 || ticks[0].Outcome != "fired" {

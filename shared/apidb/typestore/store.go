@@ -153,6 +153,9 @@ func digestOf(types []taught) (d digest) {
 
 // typesOf returns what a worker runs: for a function pull what its pull workers ask for, by owner.
 func typesOf(h *jobevent.Heartbeat) (types []taught) {
+	if h.Stopping {
+		return nil
+	}
 	for _, d := range h.Demands {
 		for _, name := range d.JobTypes {
 			types = append(types, taught{key: key{d.OwnerID, name}}) // the owner is empty where they run those of all
