@@ -275,7 +275,6 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]cron.Config{
 		"RETRY_POLICIES: ": {RetryPolicies: "{"}, "RATE_LIMIT_JOBS: ": {RateLimitJobs: -1},
-		"RETRY_POLICIES: the job type of an entry": {RetryPolicies: `{"EMIAL": {"maxRetryCount": 1}}`},
 	} {
 		if _, err := cron.New(cfg, nil); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s%v", name, err)
