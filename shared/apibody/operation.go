@@ -2,6 +2,7 @@ package apibody
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,7 +33,7 @@ type Filter struct {
 	Status         []jobstate.Status `json:"status,omitempty"` // one of these
 	JobType        string            `json:"type,omitempty"`
 	Queue          string            `json:"queue,omitempty"`
-	Tag            string            `json:"tag,omitempty"`
+	Tag            string            `json:"tag,omitempty"`        // or its beginning and *
 	Since          *time.Time        `json:"since,omitempty"`      // accepted from here on
 	Until          *time.Time        `json:"until,omitempty"`      // accepted before this
 	EndedSince     *time.Time        `json:"endedSince,omitempty"` // ended from here on
@@ -48,6 +49,9 @@ type Filter struct {
 	BatchID        *uuid.UUID        `json:"batchId,omitempty"`
 	FanOutID       *uuid.UUID        `json:"fanOutId,omitempty"` // jobs of its elements
 }
+
+// TagPrefix returns what one of the tags has to begin with, if the filter names only the beginning of a tag: order-*.
+func (f *Filter) TagPrefix() (prefix string, is bool) { return strings.CutSuffix(f.Tag, "*") }
 
 var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
 

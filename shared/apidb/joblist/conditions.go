@@ -32,7 +32,8 @@ var allConditions = []condition{
 	}},
 	{"type", "job_type = @type", func(l *List) any { return given(l.JobType) }},
 	{"queue", "queue = @queue", func(l *List) any { return given(l.Queue) }},
-	{"tag", "@tag = any (tags)", func(l *List) any { return given(l.Tag) }},
+	{"tag", "@tag = any (tags)", (*List).tag},
+	{"tagPrefix", "exists (select from unnest(tags) as tag where starts_with(tag, @tagPrefix))", (*List).tagPrefix},
 	{"since", "created_at >= @since", func(l *List) any { return given(l.Since) }},
 	{"until", "created_at < @until", func(l *List) any { return given(l.Until) }},
 	{"acceptedBy", "created_at <= @acceptedBy", func(l *List) any { return given(l.AcceptedBy) }},
@@ -49,10 +50,25 @@ var allConditions = []condition{
 	{"searchId", "(idempotency_key = @search or job_id = @searchId or trace_id = @searchId)", (*List).searchID},
 	{"searchName", "(idempotency_key = @search or error_code = @search)", (*List).searchName},
 	{"searchText", `case -- the message of a failure is read only if nothing else decides
-            when idempotency_key = @search or error_code = @search or @search = any (tags) then true
+            when idempotency_key = @search or error_code = @search then true
+            when exists (select from unnest(tags) as tag where position(lower(@search) in lower(tag)) > 0) then true
             when error_code is null then false
             else [message]
         end`, (*List).searchText},
+}
+
+func (l *List) tag() any {
+	if _, is := l.TagPrefix(); is {
+		return nil
+	}
+	return given(l.Tag)
+}
+
+func (l *List) tagPrefix() any {
+	if prefix, is := l.TagPrefix(); is {
+		return prefix
+	}
+	return nil
 }
 
 // given returns the value of a condition; nil if it is the zero value.

@@ -154,6 +154,7 @@ func wanted(all []row) []want {
 		{"type", func(l *joblist.List) { l.JobType = "SMS" }, func(r row) bool { return r.jobType == "SMS" }},
 		{"queue", func(l *joblist.List) { l.Queue = "slow" }, func(r row) bool { return r.queue == "slow" }},
 		{"tag", func(l *joblist.List) { l.Tag = "red" }, func(r row) bool { return slices.Contains(r.tags, "red") }},
+		{"tagPrefix", func(l *joblist.List) { l.Tag = "re*" }, func(r row) bool { return slices.Contains(r.tags, "red") }},
 		{"since", func(l *joblist.List) { l.Since = &mid.created }, func(r row) bool { return !r.created.Before(mid.created) }},
 		{"until", func(l *joblist.List) { l.Until = &mid.created }, func(r row) bool { return r.created.Before(mid.created) }},
 		{"acceptedBy", func(l *joblist.List) { l.AcceptedBy = &mid.created }, func(r row) bool { return !r.created.After(mid.created) }},
@@ -175,6 +176,7 @@ func wanted(all []row) []want {
 		{"searchName", search(key, joblist.ByName), named(key)},
 		{"searchText", search("ROUTE", joblist.ByText), func(r row) bool { return r.code != nil && strings.Contains(r.message, "Route") }},
 		{"searchText", search("NET", joblist.ByText), func(r row) bool { return is(r.code, "NET") || slices.Contains(r.tags, "NET") }},
+		{"searchText", search("LU", joblist.ByText), func(r row) bool { return slices.Contains(r.tags, "blue") }},
 		{"searchText", search(none, joblist.ByText), func(row) bool { return false }},
 	}
 }

@@ -154,6 +154,9 @@ func TestTheTextOfAStatementDoesNotDependOnValues(t *testing.T) {
 				*value = hostile
 			}
 		}
+		if c.name == "tagPrefix" {
+			evil.Tag += "*"
+		}
 		if evil.Search != "" && c.name != "searchId" {
 			evil.Search = hostile
 		}

@@ -152,7 +152,14 @@ func (f *Filter) fitsKeys(job *Changed) bool {
 func (f *Filter) fitsText(job *Changed) bool {
 	return askedFor(f.JobType, job.JobType) && askedFor(f.Queue, job.Queue) &&
 		askedFor(f.ErrorCode, lastError(job).ErrorCode) && (!f.NoErrorCode || lastError(job).ErrorCode == "") &&
-		(f.Tag == "" || slices.Contains(job.Tags, f.Tag))
+		(f.Tag == "" || slices.ContainsFunc(job.Tags, f.fitsTag))
+}
+
+func (f *Filter) fitsTag(tag string) bool {
+	if prefix, is := f.TagPrefix(); is {
+		return strings.HasPrefix(tag, prefix)
+	}
+	return tag == f.Tag
 }
 
 // fitsSearch checks all fields in which a search may find a text, also where a list would use only the best index.
@@ -163,9 +170,9 @@ func (f *Filter) fitsSearch(job *Changed) bool {
 	if id, ok := joblist.AsID(f.Search); ok {
 		return id == job.JobID || id == job.TraceID
 	}
-	failed := lastError(job)
-	return f.Search == failed.ErrorCode || slices.Contains(job.Tags, f.Search) ||
-		strings.Contains(strings.ToLower(failed.Message), strings.ToLower(f.Search))
+	failed, search := lastError(job), strings.ToLower(f.Search)
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
+	return f.Search == failed.ErrorCode || slices.ContainsFunc(job.Tags, has) || has(failed.Message)
 }
 
 func lastError(job *Changed) jobevent.Error {

@@ -95,6 +95,7 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 		{"in the output", nil},
 		{"in the history", nil},
 		{"order-1", nil},
+		{"BILL", []uuid.UUID{refused}}, // a part of a tag
 		{"%", nil},
 		{"nothing", []uuid.UUID{named}},
 		{refused.String(), []uuid.UUID{refused}},
