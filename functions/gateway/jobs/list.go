@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 type listBody struct {
 	Jobs       []jobview.Summary `json:"jobs"`
 	NextCursor *string           `json:"nextCursor"`
+	SearchedTo *time.Time        `json:"searchedTo"`
 }
 
 // List is GET /api/jobs: pages by key, newest first.
@@ -64,7 +66,7 @@ func ReadFilter(q *edge.Query) jobstore.Filter {
 }
 
 func (a *API) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filter) (listBody, error) {
-	jobs, next, err := a.Store.ListJobs(ctx, edge.OwnerOf(c), filter)
+	jobs, next, err := search(ctx, a.Store, edge.OwnerOf(c), filter, searchTime)
 	if err != nil {
 		return listBody{}, err
 	}
@@ -76,6 +78,10 @@ func (a *API) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filte
 	if next != uuid.Nil {
 		cursor := next.String()
 		body.NextCursor = &cursor
+		if len(jobs) < filter.Limit {
+			at := time.Unix(next.Time().UnixTime()).UTC()
+			body.SearchedTo = &at
+		}
 	}
 	return body, nil
 }
