@@ -239,7 +239,7 @@ func TestScheduleBelongsToTheOwnerOfTheKey(t *testing.T) {
 	}
 	acme.put("/api/schedules/a?ownerId=other", body).wantError(apierror.InvalidJobRequest, "job.ownerId")
 	acme.get("/api/schedules/a?ownerId=other").wantError(apierror.ScheduleNotFound)
-	for _, c := range []*client{other, h.as("", "admin")} {
+	for _, c := range []*client{other, h.as("", "operate")} {
 		for _, of := range []string{"", "?ownerId=acme"} {
 			for _, r := range []*response{
 				c.get("/api/schedules/a" + of), c.post("/api/schedules/a/pause"+of, ""), c.post("/api/schedules/a/resume"+of, ""),

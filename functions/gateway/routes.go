@@ -92,6 +92,7 @@ func (f *Function) routes() []route {
 		{http.MethodPut, "/api/job-types/:type/schedules", access.Work, noQuery(f.api.schedules.Define)},
 		{http.MethodDelete, "/api/job-types/:type", access.Operate, noQuery(noBody(f.api.jobTypes.Delete))},
 		{http.MethodGet, "/api/stats", access.Read, f.api.monitor.GetStats},
+		{http.MethodGet, "/api/owners", access.Installation, f.api.monitor.ListOwners},
 		{http.MethodGet, "/api/lag", access.Installation, noQuery(f.api.monitor.GetLag)},
 		{http.MethodGet, streamPath, access.Read, f.api.stream.Get},
 		{http.MethodPost, "/api/keys", access.Admin, noQuery(f.api.keys.Create)},
@@ -173,7 +174,10 @@ func (f *Function) elsewhere(c *gin.Context) error {
 	}
 	if show := f.page.At(c.Request); show != nil {
 		c.Set(dashboardKey, true)
-		return f.limited(show)(c)
+		if !f.page.Immutable(c.Request.URL.Path) { // a page loads a dozen of these at once, and each client only once
+			show = f.limited(show)
+		}
+		return show(c)
 	}
 	return apierror.New(apierror.NotFound, "there is nothing at %s", at)
 }

@@ -318,7 +318,7 @@ func TestStreamSendsOnlyItsOwnersJobs(t *testing.T) {
 	h.notify()
 	acme := h.as("acme", "read")
 	s := acme.open("/api/stream").watched()
-	all := h.as("", "admin").open("/api/stream?ownerId=acme")
+	all := h.as("", "operate").open("/api/stream?ownerId=acme")
 	theirs, mine := h.accept("other"), h.accept("acme")
 	h.scheduler(theirs, 1, jobstate.Running, nil)
 	h.scheduler(mine, 1, jobstate.Running, nil)

@@ -35,6 +35,13 @@ func (a *Audit) SetSubject(owner, resource string) {
 	}
 }
 
+// SetOwner sets the owner of what is changed, who may be another than the author's. The entry may be nil.
+func (a *Audit) SetOwner(owner string) {
+	if a != nil {
+		a.Owner = owner
+	}
+}
+
 // AuditedTx runs fn in a transaction, and inserts entry into the audit log if it is not nil. fn completes a copy of
 // the entry, since the transaction may run again. The transaction always writes something: also a request that
 // changes nothing, such as a repeated one, must wait for the replicas.

@@ -34,7 +34,7 @@ var ownerless = map[string]string{
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
 	"KeysCountPage": forAll, "HeldReplace": "of rows that HeldJobs has locked", "HeldRelease": forAll, "HeldNext": forAll, "HeldCommands": forAll,
 
-	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
+	"OwnersKnown": "only for callers that see all owners", "JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 	"DrainsForget": forAll,
 	"QueuesForget": forAll, "QueuesEnding": forAll, "QueueRemoved": forAll, "QueueWasFilled": forAll, "QueueHasJobs": forAll,
 	"QueueJobs": "only for callers that see all owners", "QueueNamed": "only for callers that see all owners",

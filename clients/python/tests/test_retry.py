@@ -206,7 +206,8 @@ def test_waiting_goes_on_through_a_restart(both: Both) -> None:
 
 def test_a_list_goes_from_page_to_page(both: Both) -> None:
     gateway = Gateway(
-        json(200, {"jobs": [job("FAILED")], "nextCursor": ID}), json(200, {"jobs": [job("FAILED")], "nextCursor": None})
+        json(200, {"jobs": [job("FAILED")], "nextCursor": ID, "searchedTo": None}),
+        json(200, {"jobs": [job("FAILED")], "nextCursor": None, "searchedTo": None}),
     )
     which = Filter(status=["FAILED", "CANCELLED"], search="a b", fan_out_id=ID, ended_since=datetime(2026, 11, 22, 8, tzinfo=UTC))
     assert len(both.all(gateway, lambda c: c.list(which))) == 2

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description Newest first. A job must match all filters. The nextCursor of a page is the cursor of the next request. A page has fewer jobs than the limit if the search for matches takes too long.
+         * @description Newest first. A job must match all filters. The nextCursor of a page is the cursor of the next request. A request searches for a second: a page with searchedTo has fewer jobs than the limit, or none, and the jobs that were accepted before searchedTo are still to be searched.
          */
         get: operations["listJobs"];
         put?: never;
@@ -1175,6 +1175,26 @@ export interface paths {
          *     An owner sees the numbers of its own jobs, an admin of the installation those of all jobs.
          */
         get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the owners
+         * @description Those with jobs, API keys or a control, by name. An owner is known as soon as it has a key or a control, and some seconds after its first job. Without authentication, these are the owners that requests named.
+         */
+        get: operations["listOwners"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2496,7 +2516,13 @@ export interface components {
             jobs: components["schemas"]["JobSummary"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
+            searchedTo: components["schemas"]["SearchedTo"];
         };
+        /**
+         * Format: date-time
+         * @description How far back the request has searched for jobs that match; null if it has filled the page, or reached the oldest job.
+         */
+        SearchedTo: string | null;
         DeadPage: components["schemas"]["JobPage"] | components["schemas"]["DeadPageByNumber"];
         JobSummary: components["schemas"]["JobFields"];
         JobFields: {
@@ -3050,6 +3076,11 @@ export interface components {
         ControlPage: {
             controls: components["schemas"]["Control"][];
         };
+        Owners: {
+            owners: string[];
+            /** @description Whether other owners follow. */
+            more: boolean;
+        };
         SharePage: {
             queue: components["schemas"]["Queue"];
             /** @description When the jobs were counted. */
@@ -3234,6 +3265,7 @@ export interface components {
             jobs: components["schemas"]["JobSummary"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
+            searchedTo: components["schemas"]["SearchedTo"];
             page: number;
             size: number;
             /** @description How many jobs match; null if more than 100,000 dead jobs would have to be searched. */
@@ -3949,6 +3981,7 @@ export interface components {
         TraceParent: string;
         TypeQuery: components["schemas"]["JobType"];
         QueueQuery: components["schemas"]["Queue"];
+        /** @description The job has this tag; with * at the end, one that begins so. */
         TagQuery: components["schemas"]["Tag"];
         OrderingKeyQuery: components["schemas"]["Key"];
         /**
@@ -3977,7 +4010,7 @@ export interface components {
         /** @description The id of the event; see eventSource. */
         EventIdQuery: string;
         /**
-         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
          * @example connection refused
          */
         SearchQuery: components["schemas"]["Key"];
@@ -4058,6 +4091,7 @@ export interface operations {
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -4082,7 +4116,7 @@ export interface operations {
                 /** @description The id of the event; see eventSource. */
                 eventId?: components["parameters"]["EventIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
@@ -4284,6 +4318,7 @@ export interface operations {
             query?: {
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -4304,7 +4339,7 @@ export interface operations {
                 /** @description Jobs of the elements of this fan-out. */
                 fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
@@ -7574,6 +7609,44 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listOwners: {
+        parameters: {
+            query?: {
+                /** @description Only owners whose names contain this text; lower and upper case are alike. */
+                q?: components["schemas"]["Key"];
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The first owners. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owners"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getLag: {
         parameters: {
             query?: never;
@@ -7617,6 +7690,7 @@ export interface operations {
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -7637,7 +7711,7 @@ export interface operations {
                 /** @description Jobs of the elements of this fan-out. */
                 fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];

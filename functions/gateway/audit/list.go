@@ -10,7 +10,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
@@ -70,14 +69,13 @@ func (l *Log) List(c *gin.Context) error {
 
 // owner returns the owner whose entries are requested. Only the installation may read those of other owners.
 func (l *Log) owner(c *gin.Context, q *edge.Query) apidb.Owner {
+	whose := edge.OwnerOf(c)
 	asked := q.One("ownerId")
-	switch p := access.Of(c.Request.Context()); {
-	case p.May(access.Installation) && asked == "":
-		return apidb.Everyone
-	case p.May(access.Installation), asked == p.Owner:
-		return apidb.OwnerOf(asked)
-	case asked != "":
+	if asked == "" {
+		return whose
+	}
+	if !whose.Sees(asked) {
 		q.Bad("ownerId", "must be your own")
 	}
-	return edge.OwnerOf(c)
+	return apidb.OwnerOf(asked)
 }

@@ -224,6 +224,7 @@ func (a *API) runFlowAgain(c *gin.Context, id uuid.UUID, asked apibody.FlowRetry
 		return err
 	}
 	by := a.Submit.Requester(c)
+	by.For(found.OwnerID)
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	jobs, accepted, err := a.Store.RunFlowAgain(

@@ -14,7 +14,6 @@ import (
 // Subscription is the stream of one client: of one job, or of all jobs that match a filter.
 type Subscription struct {
 	Owner       apidb.Owner // the stream shows jobs of this owner
-	StatsOf     apidb.Owner // the stream shows the statistics of this owner
 	JobID       uuid.UUID   // uuid.Nil: a stream of a list
 	Filter      jobstore.Filter
 	LastEventID string // of the stream that it resumes; empty: a new stream
@@ -50,7 +49,7 @@ func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 	var job *attended
 	var known bool
 	if s.JobID == uuid.Nil {
-		h.lists[s.StatsOf]++
+		h.lists[s.Owner]++
 		signal(h.toCount)
 		job, known = h.attendAfter(s.Filter.After)
 	} else {
@@ -119,8 +118,8 @@ func (h *Hub) leave(s *Subscription, job *attended) {
 	if s.JobID != uuid.Nil {
 		return
 	}
-	if h.lists[s.StatsOf]--; h.lists[s.StatsOf] == 0 {
-		delete(h.lists, s.StatsOf)
+	if h.lists[s.Owner]--; h.lists[s.Owner] == 0 {
+		delete(h.lists, s.Owner)
 	}
 }
 
@@ -143,7 +142,7 @@ func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 			frames = append(frames, e.frame)
 		}
 	}
-	if stats := h.stats[s.StatsOf]; stats != nil && s.JobID == uuid.Nil && stats.number != s.counted {
+	if stats := h.stats[s.Owner]; stats != nil && s.JobID == uuid.Nil && stats.number != s.counted {
 		frames, s.counted = append(frames, stats.frame), stats.number
 	}
 	return frames, h.grown

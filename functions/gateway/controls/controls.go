@@ -82,7 +82,7 @@ type API struct {
 func (a *API) List(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	controls, err := a.Store.Controls(ctx, edge.WidestOwner(c))
+	controls, err := a.Store.Controls(ctx, edge.OwnerOf(c))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *API) Get(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := a.Store.Control(ctx, edge.WidestOwner(c), kind, name)
+	control, err := a.Store.Control(ctx, edge.OwnerOf(c), kind, name)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (a *API) put(
 	if named := edge.Match(c.Request); named != nil {
 		match = func(version int64) bool { return named(tag(version)) }
 	}
-	control, err = a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), match, change)
+	control, err = a.Store.ChangeControl(ctx, entry, edge.OwnerOf(c), kind, name, audit.Actor(c), match, change)
 	if err != nil {
 		return control, false, err
 	}
@@ -242,7 +242,7 @@ func (a *API) put(
 	a.Outgoing.Add([]jobevent.Item{e})
 	if release, err := a.Limits.HoldAnswer(c); err == nil { // if it fails, the response does not wait
 		defer release()
-		applied = a.applied(ctx, edge.WidestOwner(c), control)
+		applied = a.applied(ctx, edge.OwnerOf(c), control)
 	}
 	return control, applied, nil
 }

@@ -116,6 +116,9 @@ func (p *Page) At(r *http.Request) func(*gin.Context) error {
 	return p.Show
 }
 
+// Immutable reports whether a path is that of a file that never changes.
+func (p *Page) Immutable(path string) bool { return p.files[path].Cache == forever }
+
 // Show answers with the document.
 func (p *Page) Show(c *gin.Context) error {
 	page := p.index

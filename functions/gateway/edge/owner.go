@@ -14,21 +14,16 @@ func IsInstallation(c *gin.Context) bool {
 	return access.Of(c.Request.Context()).May(access.Installation)
 }
 
-// WidestOwner is OwnerOf for statistics, controls and workers: for the installation it returns all owners.
-func WidestOwner(c *gin.Context) apidb.Owner {
-	if IsInstallation(c) {
-		return apidb.Everyone
-	}
-	return OwnerOf(c)
+// OwnerOf returns the owner whose jobs, schedules and settings the request reaches: for the installation, all owners.
+func OwnerOf(c *gin.Context) apidb.Owner {
+	return apidb.OwnerWith(access.Of(c.Request.Context()).Owner, IsInstallation(c))
 }
 
-// OwnerOf returns the owner whose jobs the request may see.
-func OwnerOf(c *gin.Context) apidb.Owner {
+// MakerOf returns the owner of what the request makes, which is that of its key. Without authentication it is Everyone,
+// and the request names the owner.
+func MakerOf(c *gin.Context) apidb.Owner {
 	p := access.Of(c.Request.Context())
-	if p.Everyone {
-		return apidb.Everyone
-	}
-	return apidb.OwnerOf(p.Owner)
+	return apidb.OwnerWith(p.Owner, p.Everyone)
 }
 
 // CheckFairnessKey refuses a fairness key that an owner may not name for its jobs. With keys of its choice, an owner

@@ -77,7 +77,7 @@ func (a *API) jobTypes(c *gin.Context) (jobTypesBody, error) {
 	if err != nil {
 		return jobTypesBody{}, err
 	}
-	owner := edge.WidestOwner(c)
+	owner := edge.OwnerOf(c)
 	types, err := a.Types.List(ctx, owner)
 	if err != nil {
 		return jobTypesBody{}, err
@@ -159,7 +159,7 @@ func (a *API) Put(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	t := typestore.Type{OwnerID: edge.OwnerOf(c).ID(), Name: name, JobType: definition}
+	t := typestore.Type{OwnerID: edge.MakerOf(c).ID(), Name: name, JobType: definition}
 	if err := a.Types.Put(ctx, audit.Entry(c), t); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (a *API) Delete(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	is, err := a.Types.Forget(ctx, audit.Entry(c), edge.OwnerOf(c).ID(), name)
+	is, err := a.Types.Forget(ctx, audit.Entry(c), edge.MakerOf(c).ID(), name)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apibody"
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
@@ -40,14 +39,6 @@ func newKeyBody(k keystore.Key) keyBody {
 		CreatedBy: k.CreatedBy, ExpiresAt: jobview.UTC(k.ExpiresAt), RevokedAt: jobview.UTC(k.RevokedAt),
 		LastUsedAt: jobview.UTC(k.LastUsedAt), WorkTypes: jobview.List(k.Types), WorkQueues: jobview.List(k.Queues),
 	}
-}
-
-// whoseKeys returns the owner whose keys the request sees; for the installation, all owners.
-func whoseKeys(c *gin.Context) apidb.Owner {
-	if edge.IsInstallation(c) {
-		return apidb.Everyone
-	}
-	return edge.OwnerOf(c)
 }
 
 // API has the endpoints of API keys.
@@ -138,10 +129,8 @@ func (a *API) List(c *gin.Context) error {
 	if err := q.Close("limit", "cursor", "ownerId"); err != nil {
 		return err
 	}
-	whose := whoseKeys(c)
-	if owner != "" && edge.IsInstallation(c) {
-		whose = apidb.OwnerOf(owner)
-	} else if owner != "" && owner != access.Of(c.Request.Context()).Owner {
+	whose, some := edge.OwnerOf(c).Only(owner)
+	if !some {
 		return edge.Answer(c, http.StatusOK, keyPage{Keys: []keyBody{}})
 	}
 	ctx, cancel := edge.WithPatience(c)
@@ -168,7 +157,7 @@ func (a *API) Get(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	key, err := a.Store.Get(ctx, whoseKeys(c), id)
+	key, err := a.Store.Get(ctx, edge.OwnerOf(c), id)
 	if err != nil {
 		return err
 	}
@@ -183,7 +172,7 @@ func (a *API) Revoke(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	key, err := a.Store.Revoke(ctx, audit.Entry(c), whoseKeys(c), id)
+	key, err := a.Store.Revoke(ctx, audit.Entry(c), edge.OwnerOf(c), id)
 	if err != nil {
 		return err
 	}
@@ -211,7 +200,7 @@ func (a *API) Rotate(c *gin.Context) error {
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
 	how := keystore.Rotation{Overlap: overlap, MaxAge: a.MaxAge}
-	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, how, stored)
+	kept, err := a.Store.Rotate(ctx, audit.Entry(c), edge.OwnerOf(c), id, how, stored)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *API) GetShares(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	owner := edge.WidestOwner(c)
+	owner := edge.OwnerOf(c)
 	counts, err := a.Stats.Keys(ctx, owner, queue)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func (a *API) GetStats(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	stats, err := a.Stats.Get(ctx, edge.WidestOwner(c), queue, jobType)
+	stats, err := a.Stats.Get(ctx, edge.OwnerOf(c), queue, jobType)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ type heldAttempt struct {
 func (a *API) ListWorkers(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	owner := edge.WidestOwner(c)
+	owner := edge.OwnerOf(c)
 	workers, err := a.Workers.List(ctx, owner)
 	if err != nil {
 		return err

@@ -66,6 +66,9 @@ func (a *API) Create(c *gin.Context) error {
 	if asked.Audit, err = audit.EntryOf(c, "operation/"+asked.ID.String(), details); err != nil {
 		return err
 	}
+	if asked.Whose.IsEveryone() && request.Filter != nil {
+		asked.Audit.SetOwner(request.Filter.OwnerID)
+	}
 	if request.Command == jobevent.CommandRetry { // with a filter the number of jobs is not known yet
 		if err := a.Limits.AllowJobs(c, max(len(request.JobIDs), 1)); err != nil {
 			return err

@@ -127,7 +127,7 @@ func (a *API) describe(ctx context.Context, c *gin.Context, names []string) ([]q
 	if err != nil {
 		return nil, err
 	}
-	stats, err := a.Stats.Get(ctx, edge.WidestOwner(c), "", "")
+	stats, err := a.Stats.Get(ctx, edge.OwnerOf(c), "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (a *API) Define(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	owner := edge.OwnerOf(c)
+	owner := edge.MakerOf(c)
 	check := a.Payloads.Check(c.Request.Context())
 	for i := range all {
 		if err := apibody.Within(fmt.Sprintf("schedules[%d]", i), a.check(&all[i], owner, check)); err != nil {

@@ -17,8 +17,17 @@ import (
 
 const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and the other members of a schedule
 
-// read reads the schedule in a request.
-func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
+// maker returns the owner of a schedule that a request makes or replaces: the installation may name another owner.
+func maker(c *gin.Context, named *string) apidb.Owner {
+	owner := edge.MakerOf(c)
+	if named != nil && !owner.IsEveryone() && edge.OwnerOf(c).Sees(*named) {
+		return apidb.OwnerOf(*named)
+	}
+	return owner
+}
+
+// read reads the schedule in a request, which belongs to an owner.
+func (a *API) read(c *gin.Context, owner apidb.Owner) (apibody.Schedule, error) {
 	body, err := edge.ReadJSON(c, maxBytes)
 	if err != nil {
 		return apibody.Schedule{}, err
@@ -27,7 +36,6 @@ func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	if err != nil {
 		return asked, err
 	}
-	owner := edge.OwnerOf(c)
 	return asked, a.check(&asked, owner, a.Payloads.Check(c.Request.Context()))
 }
 

@@ -35,7 +35,8 @@ type API struct {
 
 // Create is POST /api/schedules.
 func (a *API) Create(c *gin.Context) error {
-	asked, err := a.read(c)
+	owner := edge.MakerOf(c)
+	asked, err := a.read(c, owner)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.Store.Create(ctx, entry, edge.OwnerOf(c), asked)
+	made, err := a.Store.Create(ctx, entry, owner, asked)
 	if err != nil {
 		return err
 	}
@@ -74,14 +75,15 @@ func (a *API) Put(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked, err := a.read(c)
+	owner := maker(c, key.OwnerID)
+	asked, err := a.read(c, owner)
 	if err != nil {
 		return err
 	}
 	switch {
 	case asked.Name != "" && asked.Name != key.Name:
 		return badSchedule("name", "must be that of the path")
-	case key.OwnerID != nil && *key.OwnerID != edge.OwnerOf(c).Names(asked.Job.OwnerID):
+	case key.OwnerID != nil && *key.OwnerID != owner.Names(asked.Job.OwnerID):
 		return badSchedule("job.ownerId", "must be that of the query")
 	}
 	asked.Name = key.Name
@@ -91,7 +93,7 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked, match(c))
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), owner, asked, match(c))
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (a *API) headOfStream(c *gin.Context, s *changes.Subscription) error {
 func streamOf(c *gin.Context) (*changes.Subscription, error) {
 	q := edge.NewQuery(c)
 	s := &changes.Subscription{
-		Owner: edge.OwnerOf(c), StatsOf: edge.WidestOwner(c), LastEventID: c.GetHeader("Last-Event-ID"),
+		Owner: edge.OwnerOf(c), LastEventID: c.GetHeader("Last-Event-ID"),
 	}
 	known := append([]string{"jobId", "status"}, jobs.Filters...)
 	if q.Values.Has("jobId") {

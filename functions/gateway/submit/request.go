@@ -62,6 +62,13 @@ type Requester struct {
 // Join makes all jobs of the request join a batch of an owner.
 func (by *Requester) Join(batch uuid.UUID, owner string) { by.batch, by.batchOwner = batch, owner }
 
+// For makes all jobs of the request belong to the owner of what they repeat, which the request has reached.
+func (by *Requester) For(owner string) {
+	if !by.Owner.IsEveryone() {
+		by.Owner = apidb.OwnerOf(owner)
+	}
+}
+
 // Check checks a job that is made later: its fairness key, and its payload by the schema of its type.
 func (by Requester) Check(req *jobspec.Request) error {
 	if err := by.belong(req); err != nil {
@@ -73,7 +80,7 @@ func (by Requester) Check(req *jobspec.Request) error {
 // Requester reads them from a request.
 func (a *API) Requester(c *gin.Context) Requester {
 	return Requester{
-		Owner: edge.OwnerOf(c), trace: edge.TraceID(c), check: a.Payloads.Check(c.Request.Context()),
+		Owner: edge.MakerOf(c), trace: edge.TraceID(c), check: a.Payloads.Check(c.Request.Context()),
 		newID:   a.DB.NewJobIDs(),
 		sampled: telemetry.Keeps(c.Request.Context(), c.GetHeader("Traceparent")),
 	}

@@ -44,6 +44,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	by.For(old.OwnerID)
 	req.RunAgainOf, req.Event, by.keptFairnessKey = id, old.Event, old.FairnessKey
 	asked, err := a.make(req, by)
 	if err != nil {

@@ -168,7 +168,7 @@ func (s *Store) Cancel(
 				return ended(batch)
 			}
 			if batch.OperationID != nil {
-				if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: *batch.OperationID}); err != nil {
+				if _, err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: *batch.OperationID}); err != nil {
 					return err
 				}
 			}

@@ -31,7 +31,8 @@ type Command struct {
 	Change  *JobChange // nil: none, or it does not fit into this pass
 	Version int64      // of the job when it was read
 
-	match func(version int64) bool // whether it is about a job of this version; nil: of any
+	ownerID string                   // of the job
+	match   func(version int64) bool // whether it is about a job of this version; nil: of any
 }
 
 // RefusedError is the reason why a command was not stored.
@@ -91,8 +92,9 @@ func (s *Store) keep(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked Command, delayMs *int64,
 ) (kept Command, err error) {
 	asked.match = s.match
-	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		kept, err = KeepCommandInTx(ctx, q, owner, asked, delayMs)
+		entry.SetOwner(kept.ownerID)
 		return err
 	})
 	return kept, apidb.Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
@@ -108,7 +110,7 @@ func KeepCommandInTx(
 	if err != nil {
 		return kept, err
 	}
-	kept.TraceID, kept.Version = job.TraceID, job.Version
+	kept.ownerID, kept.TraceID, kept.Version = job.OwnerID, job.TraceID, job.Version
 	before, err := q.CommandOfJob(ctx, asked.JobID)
 	switch {
 	case err == nil && asked.is(before):

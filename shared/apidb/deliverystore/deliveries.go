@@ -127,12 +127,16 @@ func (s *Store) Retry(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID, version int64,
 ) (Delivery, error) {
 	var rows []gen.DeliveryRetryRow
-	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) (err error) {
+	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) (err error) {
 		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.Filter()})
-		if err == nil && len(rows) == 0 {
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
 			return ErrNone
 		}
-		return err
+		entry.SetOwner(rows[0].OwnerID)
+		return nil
 	})
 	if err != nil {
 		return Delivery{}, apidb.Classify("retry delivery", err)

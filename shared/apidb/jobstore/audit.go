@@ -28,6 +28,7 @@ func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted [
 		}
 		if made[of] == nil {
 			entry := *of
+			entry.Owner = jobs[i].Request.OwnerID // that of the job to run again, if the installation asked for it
 			made[of] = &entry
 			entries = append(entries, &entry)
 		}

@@ -229,9 +229,13 @@ func (s *Store) listOperations(ctx context.Context, owner apidb.Owner, before uu
 func (s *Store) AbortOperation(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID,
 ) (Operation, error) {
-	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
-		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.Filter()}); err != nil {
+	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
+		owners, err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.Filter()})
+		if err != nil {
 			return err
+		}
+		for _, of := range owners { // none, if it does not run any more
+			entry.SetOwner(of)
 		}
 		return q.OperationsWake(ctx)
 	})

@@ -81,6 +81,7 @@ func (s *Store) change(
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}
+		entry.SetOwner(row.OwnerID)
 		if err := match.check(row.UpdatedAt); err != nil {
 			return err
 		}

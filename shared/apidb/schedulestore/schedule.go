@@ -108,7 +108,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return made, err
 	}
-	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
 		switch {
@@ -117,6 +117,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 		case !ok:
 			return ErrExists
 		}
+		entry.SetOwner(made.OwnerID)
 		return s.fewSchedules(ctx, q, made.OwnerID)
 	})
 	return made, apidb.Classify("create schedule", err)
@@ -134,7 +135,8 @@ func (s *Store) Put(
 	}
 	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range jobstore.InsertTries { // the existing schedule may be gone when it is looked up
-		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
+		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
+			entry.SetOwner(asked.Job.OwnerID)
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
 			}

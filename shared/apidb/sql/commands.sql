@@ -1,5 +1,5 @@
 -- name: JobLock :one
-select status, version, attempt, command_seq, trace_id, expires_at, queue, now()::timestamptz as at from jobs
+select owner_id, status, version, attempt, command_seq, trace_id, expires_at, queue, now()::timestamptz as at from jobs
 where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 for update;
 

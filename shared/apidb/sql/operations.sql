@@ -48,9 +48,10 @@ select job_id, reason from operation_skips where operation_id = @operation_id or
 -- name: OperationsEnded :many
 select operation_id from operations where operation_id = any (@ids::uuid[]) and finished_at is not null;
 
--- name: OperationAbort :exec
+-- name: OperationAbort :many
 update operations set status = 'ABORTING', updated_at = now()
-where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
+where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+returning coalesce(owner_id, '')::text as owner_id;
 
 -- name: OperationsForget :execrows
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;

@@ -140,6 +140,23 @@ select
     coalesce((select known.ended from known), '[]')::text as ended
 from job_counts;
 
+-- The owners that have jobs, a key, or a control, by name. Keys are read one owner at a time: an owner has up to 10,000.
+-- name: OwnersKnown :many
+with recursive keyed as (
+    select (select owner_id from api_keys where owner_id > '' order by owner_id limit 1) as owner_id
+    union all
+    select (select further.owner_id from api_keys as further where further.owner_id > keyed.owner_id order by further.owner_id limit 1)
+    from keyed where keyed.owner_id is not null
+)
+select owner_id::text as owner_id from (
+    select owner_id from owner_job_counts where owner_id > ''
+    union
+    (select owner_id from keyed where owner_id is not null limit @most::int)
+    union
+    select name from controls where kind = 'owner'
+) as known
+order by owner_id limit @most;
+
 -- How many ended jobs are kept, over all owners together and for each owner.
 -- name: TalliesKept :many
 select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept

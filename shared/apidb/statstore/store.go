@@ -19,6 +19,7 @@ type Store struct {
 	older   readcache.Caches[apidb.Owner, olderTallies]
 	counted readcache.Cache[telemetry.JobCounts]
 	keys    readcache.Cache[keyed]
+	owners  readcache.Cache[[]string]
 }
 
 // New makes the store on a database.

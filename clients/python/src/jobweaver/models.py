@@ -1197,6 +1197,15 @@ class ControlPage(BaseModel):
     controls: list[Control]
 
 
+class Owners(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    owners: list[str]
+    more: Annotated[bool, Field(description="Whether other owners follow.")]
+
+
 class Share(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3166,6 +3175,13 @@ class DeadPageByNumber(BaseModel):
     )
     jobs: Annotated[list[JobSummary], Field(max_length=200)]
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
+    searched_to: Annotated[
+        AwareDatetime | None,
+        Field(
+            alias="searchedTo",
+            description="How far back the request has searched for jobs that match; null if it has filled the page, or reached the oldest job.",
+        ),
+    ]
     page: Annotated[int, Field(ge=0)]
     size: Annotated[int, Field(ge=1)]
     total_elements: Annotated[
@@ -3291,6 +3307,13 @@ class JobPage(BaseModel):
     )
     jobs: Annotated[list[JobSummary], Field(max_length=200)]
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
+    searched_to: Annotated[
+        AwareDatetime | None,
+        Field(
+            alias="searchedTo",
+            description="How far back the request has searched for jobs that match; null if it has filled the page, or reached the oldest job.",
+        ),
+    ]
 
 
 class DeadPage(RootModel[JobPage | DeadPageByNumber]):

@@ -159,7 +159,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 }
 
 const JobLock = `-- name: JobLock :one
-select status, version, attempt, command_seq, trace_id, expires_at, queue, now()::timestamptz as at from jobs
+select owner_id, status, version, attempt, command_seq, trace_id, expires_at, queue, now()::timestamptz as at from jobs
 where job_id = $1 and ($2::text is null or owner_id = $2)
 for update
 `
@@ -170,6 +170,7 @@ type JobLockParams struct {
 }
 
 type JobLockRow struct {
+	OwnerID    string
 	Status     string
 	Version    int64
 	Attempt    int32
@@ -184,6 +185,7 @@ func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, e
 	row := q.db.QueryRow(ctx, JobLock, arg.JobID, arg.Owner)
 	var i JobLockRow
 	err := row.Scan(
+		&i.OwnerID,
 		&i.Status,
 		&i.Version,
 		&i.Attempt,

@@ -42,9 +42,10 @@ func (q *Queries) CommandsOfJobs(ctx context.Context, jobIds []uuid.UUID) ([]Com
 	return items, nil
 }
 
-const OperationAbort = `-- name: OperationAbort :exec
+const OperationAbort = `-- name: OperationAbort :many
 update operations set status = 'ABORTING', updated_at = now()
 where operation_id = $1 and status = 'RUNNING' and ($2::text is null or owner_id = $2)
+returning coalesce(owner_id, '')::text as owner_id
 `
 
 type OperationAbortParams struct {
@@ -52,9 +53,24 @@ type OperationAbortParams struct {
 	Owner       *string
 }
 
-func (q *Queries) OperationAbort(ctx context.Context, arg OperationAbortParams) error {
-	_, err := q.db.Exec(ctx, OperationAbort, arg.OperationID, arg.Owner)
-	return err
+func (q *Queries) OperationAbort(ctx context.Context, arg OperationAbortParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, OperationAbort, arg.OperationID, arg.Owner)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var owner_id string
+		if err := rows.Scan(&owner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, owner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const OperationAdvance = `-- name: OperationAdvance :exec

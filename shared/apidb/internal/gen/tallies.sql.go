@@ -231,6 +231,44 @@ func (q *Queries) OwnerJobCountsPut(ctx context.Context, arg OwnerJobCountsPutPa
 	return err
 }
 
+const OwnersKnown = `-- name: OwnersKnown :many
+with recursive keyed as (
+    select (select owner_id from api_keys where owner_id > '' order by owner_id limit 1) as owner_id
+    union all
+    select (select further.owner_id from api_keys as further where further.owner_id > keyed.owner_id order by further.owner_id limit 1)
+    from keyed where keyed.owner_id is not null
+)
+select owner_id::text as owner_id from (
+    select owner_id from owner_job_counts where owner_id > ''
+    union
+    (select owner_id from keyed where owner_id is not null limit $1::int)
+    union
+    select name from controls where kind = 'owner'
+) as known
+order by owner_id limit $1
+`
+
+// The owners that have jobs, a key, or a control, by name. Keys are read one owner at a time: an owner has up to 10,000.
+func (q *Queries) OwnersKnown(ctx context.Context, most int32) ([]string, error) {
+	rows, err := q.db.Query(ctx, OwnersKnown, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var owner_id string
+		if err := rows.Scan(&owner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, owner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const TalliesBefore = `-- name: TalliesBefore :many
 select grain, at, queue, job_type, what, waited, ran, took, error_codes from tallies
 where everyone = $1::boolean and owner_id = $2::text
