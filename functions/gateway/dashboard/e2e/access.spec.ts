@@ -49,32 +49,6 @@ test('a key that only reads is offered no action', async ({ page, site, open }) 
   await expect(page.getByText('This page needs the role admin')).toBeVisible();
 });
 
-test('an admin of the installation acts for an owner, until it stops', async ({ page, site, open }) => {
-  const who = page.getByRole('banner');
-  const act = async (owner: string) => {
-    await who.getByRole('button', { name: 'Installation' }).click();
-    await who.getByLabel('Owner to act for').fill(owner);
-    await who.getByRole('button', { name: 'Act for the owner' }).click();
-  };
-  await open('/dead', site.admin);
-  await expect(page.getByText('act for an owner')).toBeVisible();
-  await act('acme');
-  await expect(page.getByRole('main').getByText('DEMO.BROKEN').first()).toBeVisible();
-  await page.reload();
-  await expect(page.getByRole('main').getByText('DEMO.BROKEN').first()).toBeVisible();
-  await accessible(page);
-  await who.getByRole('button', { name: 'For acme' }).click();
-  await who.getByRole('button', { name: 'Stop acting for acme' }).click();
-  await expect(page.getByText('act for an owner')).toBeVisible();
-  await act('Müller & Söhne');
-  await expect(who.getByRole('button', { name: 'For Müller & Söhne' })).toBeVisible();
-  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Audit' }).click();
-  await who.getByRole('button', { name: 'For Müller & Söhne' }).click();
-  await expect(who.getByText('Owner Müller & Söhne')).toBeVisible();
-  await who.getByRole('button', { name: 'Log out' }).click();
-  expect(await page.evaluate(() => sessionStorage.getItem('jobweaver.owner'))).toBeNull();
-});
-
 test('an owner sees nothing of another on any page', async ({ page, site, open, api, unique }) => {
   const theirs = <T>(method: string, path: string, body: object) => api<T>(method, path, body, site.other.key);
   const failing = simulation({ type: 'FAIL', errorCode: 'GLOBEX.ONLY', retryable: false });
@@ -147,18 +121,7 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
     expect((await page.getByRole('button', { name: /^Redrive/ }).count()) > 0, of.join()).toBe(acts);
   }
   await open('/jobs', site.admin);
-  await expect(page.getByText('jobs of no owner only')).toBeVisible(); // even if a search stops at the many jobs of owners
   await expect(navigation.getByRole('link', { name: 'Rejected records' })).toBeVisible();
-});
-
-test('the list of jobs explains to an admin of the installation why it is empty', async ({ page, site, open }) => {
-  let nextCursor: string | null = 'older';
-  await page.route(({ pathname }) => pathname === '/api/jobs', (route) => route.fulfill({ json: { jobs: [], nextCursor } }));
-  await open('/jobs', site.admin);
-  await expect(page.getByRole('heading', { name: 'The newest jobs all have owners' })).toBeVisible();
-  nextCursor = null;
-  await page.getByRole('button', { name: 'Load more' }).click();
-  await expect(page.getByRole('heading', { name: 'The installation itself has no jobs' })).toBeVisible();
 });
 
 test('the policy of the page stops a script and a connection that are none of its own', async ({ page, open, faults }) => {
@@ -187,5 +150,19 @@ test('a session ends when it is not used, and a late input does not prolong it',
   await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
   await page.clock.fastForward('02:00');
   await expect(page.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
+  await expect(page.getByText('the session was not used')).toBeVisible();
   expect(await page.evaluate(() => sessionStorage.getItem('jobweaver.key'))).toBeNull();
+});
+
+test('a page whose key is revoked asks for another one, and gives the reason', async ({ page, site, open, api, unique, faults }) => {
+  const { key, keyId } = await api<{ key: string; keyId: string }>('POST', '/api/keys', { name: unique, roles: ['read'] });
+  await open('/workers', key);
+  await expect(page.getByText('Last heartbeat').first()).toBeVisible();
+  await api('DELETE', `/api/keys/${keyId}`);
+  await expect(page.getByText('it was revoked, or has expired')).toBeVisible({ timeout: 30_000 });
+  await accessible(page);
+  await page.getByLabel('API key').fill(site.acme.key);
+  await page.getByRole('button', login).click();
+  await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
+  expect(faults.splice(0).every((fault) => fault.includes('status of 401'))).toBe(true);
 });

@@ -108,7 +108,7 @@ test('the page is used by keyboard alone: help, shortcuts, command palette, them
   await keys('Control+k');
   await page.keyboard.type('sched');
   await accessible(page, 'command palette');
-  await keys('ArrowDown', 'ArrowUp', 'ArrowDown');
+  await keys('ArrowDown', 'ArrowUp');
   await expect(page.getByRole('option', { name: /Go to Schedules/ })).toHaveAttribute('aria-selected', 'true');
   await keys('Enter');
   await expect(heading('Schedules')).toBeVisible();
@@ -119,7 +119,7 @@ test('the page is used by keyboard alone: help, shortcuts, command palette, them
   await keys('/');
   await expect(palette).toBeFocused();
   await page.keyboard.type('theme dark');
-  await keys('ArrowDown', 'Enter');
+  await keys('Enter');
   await expect.poll(background).not.toBe(light);
   await accessible(page, 'dark by choice');
   await page.reload();
@@ -172,4 +172,57 @@ test('a hidden tab ends its stream', async ({ page, open }) => {
     document.dispatchEvent(new Event('visibilitychange'));
   });
   await ended;
+});
+
+test('the rows of the list are reached, selected and opened by keys', async ({ page, open, api, site, unique, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const later = { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000, tags: [unique] };
+  await api('POST', '/api/jobs/batch', { jobs: [later, later, later] });
+  const { jobs } = await api<{ jobs: { jobId: string }[] }>('GET', `/api/jobs?tag=${unique}`);
+  const link = (n: number) => page.locator(`.job-link[href="/jobs/${jobs[n]?.jobId}"]`);
+  await open(`/jobs?tag=${unique}`, site.operator.key);
+  await expect(link(2)).toBeVisible();
+  for (const [key, n] of [['j', 0], ['j', 1], ['k', 0], ['k', 0], ['j', 1]] as const) {
+    await page.keyboard.press(key);
+    await expect(link(n)).toBeFocused();
+  }
+  await page.keyboard.press('x');
+  await expect(page.getByText('1 job selected')).toBeVisible();
+  await expect(link(1)).toBeFocused();
+  await page.keyboard.press('c');
+  await expect(page.getByText(`Copied the id ${jobs[1]?.jobId}`)).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(jobs[1]?.jobId);
+  await page.keyboard.press('?');
+  await expect(page.getByRole('dialog', { name: 'Keyboard' }).getByText('Copy the id of the job')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/jobs\/[0-9a-f-]{36}$/);
+});
+
+test('the command palette opens what has a name or an id', async ({ page, open, api, site, unique }) => {
+  const name = unique.toLowerCase();
+  const one = simulation({ type: 'LOG', message: 'x' });
+  const { batchId } = await api<{ batchId: string }>('POST', '/api/batches', { name, closed: true, jobs: [one] });
+  const { flowId } = await api<{ flowId: string }>('POST', '/api/flows', { name: `flow ${name}`, jobs: { a: one } });
+  const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs', one);
+  const { operationId } = await api<{ operationId: string }>('POST', '/api/operations', { command: 'cancel', jobIds: [jobId] });
+  await api('POST', '/api/schedules', { name: `s-${name}`, cron: '@daily', job: one });
+  for (const [typed, option, address] of [
+    [jobId, `Open the job ${jobId}`, `/jobs/${jobId}`],
+    [batchId, `Open the batch ${batchId}`, `/batches/${batchId}`],
+    [flowId.replaceAll('-', ''), `Open the flow ${flowId}`, `/flows/${flowId}`],
+    [operationId, `Open the operation ${operationId}`, `/operations/${operationId}`],
+    [`s-${name}`, `Schedule s-${name} of acme`, `/schedules/s-${name}?ownerId=acme`],
+    [`flow ${name}`, new RegExp(`^Flow flow ${name}`), `/flows/${flowId}`],
+    ['simulat', 'Job type SIMULATION', '/jobs?type=SIMULATION'],
+    ['status:failed since:yesterday', /^Search jobs for/, '/jobs?status=FAILED&since=yesterday'],
+  ] as const) {
+    await open('/workers');
+    await expect(page.getByRole('heading', { name: 'Workers', level: 1 })).toBeVisible();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.insertText(typed);
+    await page.getByRole('option', { name: option }).first().click();
+    await expect(page).toHaveURL(`${site.url}${address}`);
+  }
 });

@@ -1,8 +1,8 @@
 import createClient from 'openapi-fetch';
 import { base } from './base';
-import { ApiError, noAnswer } from './error';
+import { ApiError, noAnswer, retryAfter } from './error';
 import { parse, stringify } from './json';
-import { noteAnswer, noteSilence } from '../live/live';
+import { noteAnswer, noteLimit, noteSilence } from '../live/live';
 import { fresh } from './renewal';
 import type { components, paths } from './schema.gen';
 import { session } from './session';
@@ -20,12 +20,17 @@ api.use({
   async onRequest({ request }) {
     await fresh();
     for (const [name, value] of Object.entries(session.headers())) {
-      request.headers.set(name, value);
+      if (!request.headers.has(name)) {
+        request.headers.set(name, value);
+      }
     }
     return request;
   },
   onResponse({ response }) {
     noteAnswer();
+    if (response.status === 429) {
+      noteLimit(retryAfter(response));
+    }
     return response.ok && response.headers.get('Content-Type')?.startsWith('application/json') ? exact(response) : undefined;
   },
   onError({ error }) {
@@ -58,8 +63,8 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<T> {
     return data as T;
   }
   if (response.status === 401) {
-    session.close(); // the key was revoked or has expired; the login screen takes over
+    session.close('refused'); // the key was revoked or has expired; the login screen takes over
   }
   const body = typeof error === 'object' && error !== null ? error : {};
-  throw new ApiError(response.status, body, response.headers.get('Retry-After'));
+  throw new ApiError(response.status, body, retryAfter(response));
 }

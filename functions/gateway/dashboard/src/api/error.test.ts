@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { advice, ApiError, asApiError } from './error';
+import { advice, ApiError, asApiError, retryAfter } from './error';
 
 describe('an answer that is no success', () => {
   it('keeps code, message, trace id and places', () => {
@@ -15,8 +15,9 @@ describe('an answer that is no success', () => {
     expect(advice(error)).toContain('listed');
   });
   it('shows how long to wait after too many requests', () => {
-    expect(advice(new ApiError(429, {}, '7'))).toBe('Wait 7 s, and try again.');
-    expect(advice(new ApiError(429, {}, 'Wed, 21 Oct 2026 07:28:00 GMT'))).toBe('Wait 1 s, and try again.');
+    const after = (named: string | null) => retryAfter(new Response(null, named === null ? {} : { headers: { 'Retry-After': named } }));
+    expect(advice(new ApiError(429, {}, after('7')))).toBe('Wait 7 s, and try again.');
+    expect([after('Wed, 21 Oct 2026 07:28:00 GMT'), after(null)]).toEqual([1, 1]);
   });
   it('has a code and a message also without a body', () => {
     expect(new ApiError(502, {})).toMatchObject({ code: 'HTTP 502', message: 'the server answered 502' });

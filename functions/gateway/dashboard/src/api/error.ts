@@ -10,15 +10,21 @@ export class ApiError extends Error {
   readonly details: { path: string; message: string }[];
   readonly retryAfterSeconds: number | null;
 
-  constructor(status: number, body: Partial<ErrorBody>, retryAfter: string | null = null) {
+  constructor(status: number, body: Partial<ErrorBody>, retryAfterSeconds: number | null = null) {
     super(body.message ?? `the server answered ${status}`);
     this.name = 'ApiError';
     this.status = status;
     this.code = body.errorCode ?? codeOf(status);
     this.traceId = body.traceId ?? null;
     this.details = body.details ?? [];
-    this.retryAfterSeconds = retryAfter === null || !/^\d+$/.test(retryAfter) ? null : Number(retryAfter);
+    this.retryAfterSeconds = retryAfterSeconds;
   }
+}
+
+/** retryAfter returns after how many seconds a refused request may be sent again: what the gateway names, or a second. */
+export function retryAfter({ headers }: Response): number {
+  const named = headers.get('Retry-After') ?? '';
+  return /^\d+$/.test(named) ? Number(named) : 1;
 }
 
 function codeOf(status: number): string {

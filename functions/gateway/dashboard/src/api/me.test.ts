@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { may, seesOwnersJobs } from './me';
+import { may } from './me';
 
 it('a key of admin may do everything', () => {
   expect(may(['admin'], 'admin')).toBe(true);
@@ -14,10 +14,4 @@ it('a key of submit alone reads nothing', () => {
   expect(may(['submit'], 'read')).toBe(false);
   expect(may(['submit', 'read'], 'read')).toBe(true);
   expect(may([], 'submit')).toBe(false);
-});
-it('a key of the installation sees the jobs of no owner', () => {
-  const me = { actor: 'key:k', ownerId: null, roles: [], installation: true, traceUrl: null };
-  expect(seesOwnersJobs(me)).toBe(false);
-  expect(seesOwnersJobs({ ...me, ownerId: 'acme' })).toBe(true);
-  expect(seesOwnersJobs({ ...me, actor: 'anonymous' })).toBe(true);
 });

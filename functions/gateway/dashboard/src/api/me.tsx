@@ -17,11 +17,6 @@ export function useMe(): Me {
   return me;
 }
 
-/** seesOwnersJobs is false for a key of the installation itself: the jobs of owners are shown to their own keys only. */
-export function seesOwnersJobs({ actor, installation, ownerId }: Me): boolean {
-  return actor === 'anonymous' || !installation || ownerId !== null;
-}
-
 /** may returns whether these roles include a role: admin all of operate, operate all of read and submit. */
 export function may(roles: Role[], wanted: Role): boolean {
   if (roles.includes('admin') || roles.includes(wanted)) {

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description Newest first. A job must match all filters. The nextCursor of a page is the cursor of the next request. A page has fewer jobs than the limit if the search for matches takes too long.
+         * @description Newest first. A job must match all filters. The nextCursor of a page is the cursor of the next request. A request searches for a second: a page with searchedTo has fewer jobs than the limit, or none, and the jobs that were accepted before searchedTo are still to be searched.
          */
         get: operations["listJobs"];
         put?: never;
@@ -1131,6 +1131,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/job-types/{type}/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Define the schedules of a job type in code
+         * @description The kits send it when a worker starts, with all schedules of a task. Those that are new are created, those that
+         *     have changed are replaced, and those that the type defined before and that are not in the list any more are
+         *     deleted. A schedule that has not changed goes on, and one that a person has paused stays paused. A schedule of
+         *     one of the names that a request has made, or that another type defines, is refused with 409, and nothing
+         *     changes.
+         */
+        put: operations["defineSchedules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/stats": {
         parameters: {
             query?: never;
@@ -1151,6 +1175,26 @@ export interface paths {
          *     An owner sees the numbers of its own jobs, an admin of the installation those of all jobs.
          */
         get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the owners
+         * @description Those with jobs, API keys or a control, by name. An owner is known as soon as it has a key or a control, and some seconds after its first job. Without authentication, these are the owners that requests named.
+         */
+        get: operations["listOwners"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2079,6 +2123,8 @@ export interface components {
             lastJobId: string | null;
             createdAt: components["schemas"]["Instant"];
             updatedAt: components["schemas"]["Instant"];
+            /** @description The job type whose workers define the schedule in code. It can be paused and run, but not replaced. */
+            definedBy: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
         Tick: {
@@ -2470,7 +2516,13 @@ export interface components {
             jobs: components["schemas"]["JobSummary"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
+            searchedTo: components["schemas"]["SearchedTo"];
         };
+        /**
+         * Format: date-time
+         * @description How far back the request has searched for jobs that match; null if it has filled the page, or reached the oldest job.
+         */
+        SearchedTo: string | null;
         DeadPage: components["schemas"]["JobPage"] | components["schemas"]["DeadPageByNumber"];
         JobSummary: components["schemas"]["JobFields"];
         JobFields: {
@@ -2837,6 +2889,10 @@ export interface components {
             p95Ms: number | null;
             p99Ms: number | null;
         };
+        DefinedSchedules: {
+            /** @description Each with a name of its own, and a job of the type. None may be paused. */
+            schedules: components["schemas"]["ScheduleRequest"][];
+        };
         JobTypeDefinition: {
             /** @description What the type does */
             title?: string | null;
@@ -2845,9 +2901,13 @@ export interface components {
              * @description The JSON Schema (draft 2020-12) of the payload; at most 64 KiB. It may refer only to itself. One that takes too
              *     long to check refuses nothing.
              */
-            schema?: Record<string, never> | boolean | null;
+            schema?: {
+                [key: string]: unknown;
+            } | boolean | null;
             /** @description The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB. */
-            outputSchema?: Record<string, never> | boolean | null;
+            outputSchema?: {
+                [key: string]: unknown;
+            } | boolean | null;
         };
         JobTypeInfo: {
             name: string;
@@ -3015,6 +3075,11 @@ export interface components {
         };
         ControlPage: {
             controls: components["schemas"]["Control"][];
+        };
+        Owners: {
+            owners: string[];
+            /** @description Whether other owners follow. */
+            more: boolean;
         };
         SharePage: {
             queue: components["schemas"]["Queue"];
@@ -3200,6 +3265,7 @@ export interface components {
             jobs: components["schemas"]["JobSummary"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
+            searchedTo: components["schemas"]["SearchedTo"];
             page: number;
             size: number;
             /** @description How many jobs match; null if more than 100,000 dead jobs would have to be searched. */
@@ -3915,6 +3981,7 @@ export interface components {
         TraceParent: string;
         TypeQuery: components["schemas"]["JobType"];
         QueueQuery: components["schemas"]["Queue"];
+        /** @description The job has this tag; with * at the end, one that begins so. */
         TagQuery: components["schemas"]["Tag"];
         OrderingKeyQuery: components["schemas"]["Key"];
         /**
@@ -3943,7 +4010,7 @@ export interface components {
         /** @description The id of the event; see eventSource. */
         EventIdQuery: string;
         /**
-         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
          * @example connection refused
          */
         SearchQuery: components["schemas"]["Key"];
@@ -4024,6 +4091,7 @@ export interface operations {
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -4048,7 +4116,7 @@ export interface operations {
                 /** @description The id of the event; see eventSource. */
                 eventId?: components["parameters"]["EventIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
@@ -4250,6 +4318,7 @@ export interface operations {
             query?: {
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -4270,7 +4339,7 @@ export interface operations {
                 /** @description Jobs of the elements of this fan-out. */
                 fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
@@ -7458,6 +7527,49 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    defineSchedules: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                type: components["schemas"]["JobType"];
+            };
+            cookie?: never;
+        };
+        /** @description At most 4 MiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinedSchedules"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getStats: {
         parameters: {
             query?: {
@@ -7488,6 +7600,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listOwners: {
+        parameters: {
+            query?: {
+                /** @description Only owners whose names contain this text; lower and upper case are alike. */
+                q?: components["schemas"]["Key"];
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The first owners. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Owners"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7540,6 +7690,7 @@ export interface operations {
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
+                /** @description The job has this tag; with * at the end, one that begins so. */
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
@@ -7560,7 +7711,7 @@ export interface operations {
                 /** @description Jobs of the elements of this fan-out. */
                 fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs that have the text in a tag or in the message of the last failure, ignoring case. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];

@@ -2,13 +2,12 @@ import { useSyncExternalStore } from 'react';
 import type { Renewal, Tokens } from './oidc';
 import { userOf } from './token';
 
-// The API key, and the owner for which an admin of the installation acts, belong to the tab: they are in session storage if the
-// browser allows it, else only in memory.
+// The API key belongs to the tab: it is in session storage if the browser allows it, else only in memory. The owner for which an
+// admin of the installation acts is in the address.
 // So do the times, in milliseconds, of the login, of the last input, and of the last time that the user gave the key, and what
 // renews the token of an issuer: the key stays the token of the login, by which the page knows its data.
 const names = {
   key: 'jobweaver.key',
-  owner: 'jobweaver.owner',
   opened: 'jobweaver.opened',
   used: 'jobweaver.used',
   proved: 'jobweaver.proved',
@@ -39,10 +38,17 @@ const newest = () => (values.renewal === null ? null : (JSON.parse(values.renewa
 
 const CHANNEL = 'jobweaver.logout';
 
+/** ofAllOwners are the headers of a request for which the user acts for no owner. */
+export const ofAllOwners = { 'X-Owner-Id': '' };
+
 const listeners = new Set<() => void>();
+let owner: string | null = null;
+
+/** Ended is why a session has ended without the user: the key is refused, or it was not used for too long. */
+export type Ended = 'refused' | 'unused';
+let ended: Ended | null = null;
 const values: Record<Name, string | null> = {
   key: stored('key'),
-  owner: stored('owner'),
   opened: stored('opened') ?? String(Date.now()),
   used: stored('used') ?? String(Date.now()),
   proved: stored('proved'),
@@ -84,12 +90,17 @@ function change(next: Partial<Record<Name, string | null>>) {
 
 export const session = {
   key: () => values.key,
-  owner: () => values.owner,
+  owner: () => owner,
   open(key: string, tokens?: Tokens) {
     const now = String(Date.now());
-    change({ key, owner: null, opened: now, used: now, proved: now, renewal: tokens === undefined ? null : renewable(tokens) });
+    ended = null;
+    change({ key, opened: now, used: now, proved: now, renewal: tokens === undefined ? null : renewable(tokens) });
   },
-  close: () => change({ key: null, owner: null, opened: null, used: null, proved: null, renewal: null }),
+  close(why: Ended | null = null) {
+    ended = values.key === null ? ended : why;
+    change({ key: null, opened: null, used: null, proved: null, renewal: null });
+  },
+  ended: () => ended,
   /** logOut ends the sessions of this user in all tabs. */
   logOut() {
     if (values.key !== null) {
@@ -131,7 +142,7 @@ export const session = {
   watch(): () => void {
     const check = () => {
       if (values.key !== null && isOver(Number(values.opened), Number(values.used), Date.now())) {
-        session.close();
+        session.close('unused');
       }
     };
     const use = () => {
@@ -153,14 +164,19 @@ export const session = {
     };
   },
   /** actFor makes all requests act for this owner; null: for the owner of the key. */
-  actFor: (owner: string | null) => change({ owner }),
+  actFor(next: string | null) {
+    if (owner !== next) {
+      owner = next;
+      change({});
+    }
+  },
   /** headers returns the headers of each request to the API. */
   headers(): Record<string, string> {
     const token = newest()?.token ?? values.key;
     return {
       ...(token !== null && { Authorization: `Bearer ${token}` }),
       // fetch takes characters as bytes, and the gateway reads UTF-8
-      ...(values.owner !== null && { 'X-Owner-Id': String.fromCharCode(...new TextEncoder().encode(values.owner)) }),
+      ...(owner !== null && { 'X-Owner-Id': String.fromCharCode(...new TextEncoder().encode(owner)) }),
     };
   },
 };

@@ -1,7 +1,7 @@
 import { useState, type FormEvent } from 'react';
 import { asApiError, type ApiError } from '../api/error';
 import { answer, api } from '../api/client';
-import { IDLE_MINUTES, looksLikeKey, session, SESSION_HOURS } from '../api/session';
+import { IDLE_MINUTES, looksLikeKey, session, SESSION_HOURS, type Ended } from '../api/session';
 import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Field } from '../ui/Field';
@@ -9,6 +9,11 @@ import type { Oidc } from '../api/oidc';
 import { IssuerLogin } from './IssuerLogin';
 import { Logo } from './Logo';
 import './Login.css';
+
+const ENDED: Record<Ended, string> = {
+  refused: 'The gateway does not accept your key any more: it was revoked, or has expired. Log in with another one to go on where you were.',
+  unused: 'You were logged out, because the session was not used, or is too old. Log in to go on where you were.',
+};
 
 const REFUSED = 'The API does not accept this key: it is mistyped, revoked or expired.';
 
@@ -18,6 +23,7 @@ export function Login({ oidc }: { oidc: Oidc | null }) {
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<string>();
   const [problem, setProblem] = useState<ApiError>();
+  const ended = session.ended();
 
   async function logIn(event: FormEvent) {
     event.preventDefault();
@@ -44,6 +50,11 @@ export function Login({ oidc }: { oidc: Oidc | null }) {
       <form className="login-box" onSubmit={(event) => void logIn(event)}>
         <Logo />
         <h1>Log in to JobWeaver</h1>
+        {ended !== null && (
+          <p className="login-ended" role="status">
+            {ENDED[ended]}
+          </p>
+        )}
         {oidc && <IssuerLogin oidc={oidc} />}
         <Field label="API key" error={refused} hint={`It stays in this tab until you log out, close it, do nothing for ${IDLE_MINUTES} minutes, or for ${SESSION_HOURS} hours.`}>
           {(props) => (

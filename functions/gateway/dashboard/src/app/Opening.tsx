@@ -6,11 +6,12 @@ import { PageHeader } from './PageHeader';
 
 /** Opening is shown while the code of a page is loaded. */
 export function Opening({ title }: { title: string }) {
-  const { failingSince } = useLive();
+  const { failingSince, slowedUntil } = useLive();
   return (
     <>
       <PageHeader title={title} />
       {failingSince && <p role="status">The gateway does not answer. This page opens by itself when it does.</p>}
+      {slowedUntil && <p role="status">The gateway limits requests. This page opens by itself in a moment.</p>}
       <Skeleton lines={8} />
     </>
   );

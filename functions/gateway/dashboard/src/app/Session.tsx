@@ -1,11 +1,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, type ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 import { answer, api } from '../api/client';
 import { asApiError } from '../api/error';
 import { MeContext } from '../api/me';
 import { session, useKey, useOwner } from '../api/session';
 import { Login } from './Login';
 import { mayGetBetter } from './queryClient';
+import { actFor } from './router';
 import { Starting } from './Starting';
 
 const PATIENCE_MS = 10_000; // for one response; the next request may reach another gateway
@@ -45,10 +46,13 @@ export function Session({ children }: { children: ReactNode }) {
 
   useEffect(() => session.watch(), []);
 
-  useEffect(() => {
-    // data that one key or owner has read must not be shown to another
+  const whose = JSON.stringify([key, owner]);
+  const before = useRef(whose);
+  if (before.current !== whose) {
+    // Data that one key or owner has read must not be shown to another. It is removed before the pages ask for theirs.
+    before.current = whose;
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' && queryKey[0] !== 'login' });
-  }, [client, key, owner]);
+  }
 
   if (!known && login.data) {
     return <Login oidc={login.data.oidc} />;
@@ -60,11 +64,15 @@ export function Session({ children }: { children: ReactNode }) {
     return <Login oidc={null} />;
   }
   if (me.data) {
-    return <MeContext value={me.data}>{children}</MeContext>;
+    return (
+      <MeContext key={whose} value={me.data}>
+        {children}
+      </MeContext>
+    );
   }
   const waiting = known ? me : login;
   if (owner !== null && asApiError(waiting.failureReason).status === 403) {
-    const alone = () => session.actFor(null);
+    const alone = () => actFor(null);
     return <Starting problem={waiting.failureReason} repeats={false} onRetry={alone} />; // refused for this owner: act for the owner of the key again
   }
   const again = () => void client.resetQueries({ queryKey: [known ? 'me' : 'login'] });

@@ -3,8 +3,8 @@ import { IconButton } from '../ui/Button';
 import { Icon } from '../ui/Icon';
 import { Link } from './Link';
 import { Logo } from './Logo';
+import { OwnerSwitch } from './OwnerSwitch';
 import { paths } from './paths';
-import { ThemeSwitch } from './ThemeSwitch';
 import { Who } from './Who';
 
 interface Props {
@@ -27,8 +27,8 @@ export function TopBar({ onMenu, onSearch, onHelp }: Props) {
         <kbd>Ctrl K</kbd>
       </button>
       <div className="topbar-end">
+        <OwnerSwitch />
         <LiveState />
-        <ThemeSwitch />
         <IconButton icon="keyboard" label="Keyboard help" className="topbar-help" onClick={onHelp} />
         <Who />
       </div>

@@ -1,33 +1,44 @@
-import { type FormEvent, useState } from 'react';
 import { base } from '../api/base';
 import { useMe } from '../api/me';
 import { session, useKey, useOwner } from '../api/session';
-import { Button } from '../ui/Button';
+import { setTimes, TIMES, useTimes } from '../format/times';
 import { Icon } from '../ui/Icon';
 import { Menu } from '../ui/Menu';
+import { Segments } from '../ui/Segments';
+import { setTheme, useTheme, type Theme } from './theme';
 
-/** Who shows the owner of the key, and lets an admin of the installation act for an owner. */
+const THEMES: readonly { value: Theme; label: string }[] = [
+  { value: 'system', label: 'System' },
+  { value: 'light', label: 'Light' },
+  { value: 'dark', label: 'Dark' },
+];
+
+/** Who shows who the user is, chooses how times and colours are shown, and logs out. */
 export function Who() {
   const me = useMe();
   const key = useKey();
-  const owner = useOwner();
-  const name = me.ownerId ?? (me.installation ? 'Installation' : me.actor);
+  const times = useTimes();
+  const theme = useTheme();
+  const acting = useOwner() !== null; // then ownerId is not the key's
+  const name = acting || (me.installation && me.ownerId === null) ? 'Installation' : (me.ownerId ?? me.actor);
   return (
-    <Menu label={<span className="who">{owner === null ? name : `For ${owner}`}</span>} align="end">
-      {(close) => (
+    <Menu icon="user" label={<span className="who who-name">{name}</span>} align="end">
+      {() => (
         <div className="who-panel">
           <p>
             <strong>{me.actor}</strong>
           </p>
           <p className="small muted">
-            {me.ownerId ? `Owner ${me.ownerId}` : 'All owners'} · {me.roles.join(', ') || 'no role'}
+            {me.ownerId ? `Owner ${me.ownerId}` : me.installation ? 'All owners' : 'What has no owner'} · {me.roles.join(', ') || 'no role'}
           </p>
-          {key !== null && me.installation && <ActFor onDone={close} />}
-          {owner !== null && (
-            <button type="button" className="menu-item" onClick={() => session.actFor(null)}>
-              <Icon name="close" /> Stop acting for {owner}
-            </button>
-          )}
+          <div className="who-choice">
+            <span className="small muted">Times</span>
+            <Segments label="How times are shown" value={times} options={TIMES} onChange={setTimes} />
+          </div>
+          <div className="who-choice">
+            <span className="small muted">Theme</span>
+            <Segments label="Theme" value={theme} options={THEMES} onChange={setTheme} />
+          </div>
           {key === null ? (
             <p className="small muted">This installation runs without authentication.</p>
           ) : (
@@ -41,31 +52,5 @@ export function Who() {
         </div>
       )}
     </Menu>
-  );
-}
-
-function ActFor({ onDone }: { onDone: () => void }) {
-  const [owner, setOwner] = useState('');
-  const act = (event: FormEvent) => {
-    event.preventDefault();
-    if (owner.trim() !== '') {
-      session.actFor(owner.trim());
-      onDone();
-    }
-  };
-  return (
-    <form className="who-owner" onSubmit={act}>
-      <input
-        className="input"
-        aria-label="Owner to act for"
-        placeholder="Owner"
-        maxLength={255}
-        value={owner}
-        onChange={(event) => setOwner(event.target.value)}
-      />
-      <Button type="submit" small>
-        Act for the owner
-      </Button>
-    </form>
   );
 }

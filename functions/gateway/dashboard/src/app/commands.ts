@@ -1,9 +1,8 @@
+import type { Option } from '../ui/Combobox';
 import type { IconName } from '../ui/Icon';
 
-export interface Command {
-  name: string;
+export interface Command extends Option {
   icon: IconName;
-  keys?: string;
   run: () => void;
 }
 

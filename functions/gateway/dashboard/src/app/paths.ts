@@ -48,3 +48,17 @@ export function parseSearch(text: string): Record<string, string | string[]> {
   }
   return search;
 }
+
+const OWNER = 'as';
+
+/** withOwner adds the owner for which a user acts to an address. */
+export function withOwner(path: string, owner: string | null): string {
+  return owner === null ? path : `${path}${path.includes('?') ? '&' : '?'}${OWNER}=${encodeURIComponent(owner)}`;
+}
+
+/** withoutOwner takes the owner out of the query string of an address. */
+export function withoutOwner(search: string): { owner: string | null; search: string } {
+  const owner = new URLSearchParams(search).get(OWNER) || null;
+  const others = search.slice(1).split('&').filter((part) => part !== '' && part.split('=')[0] !== OWNER);
+  return { owner, search: others.length > 0 ? `?${others.join('&')}` : '' };
+}

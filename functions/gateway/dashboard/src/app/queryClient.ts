@@ -11,6 +11,10 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       retry: (failures, error) => failures < 2 && mayGetBetter(error),
+      retryDelay: (failures, error) => {
+        const { status, retryAfterSeconds } = asApiError(error);
+        return status === 429 ? 1000 * (retryAfterSeconds ?? 1) : 1000 * 2 ** failures;
+      },
       networkMode: 'always', // a browser without Internet still reaches a gateway on its own machine
       staleTime: 2000,
       refetchIntervalInBackground: false, // a hidden tab sends no requests

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { matching, type Command } from './commands';
-import { searches } from './searches';
+import { idOf, nextId, searches } from './searches';
 
 function went(text: string): string[] {
   const to: string[] = [];
@@ -8,15 +8,21 @@ function went(text: string): string[] {
   return to;
 }
 
-it('takes a UUID for a job or a trace', () => {
-  const id = '01936f3e-5f3e-7cc0-8000-0123456789ab';
-  expect(went(` ${id.toUpperCase()} `)).toEqual([`/jobs/${id}`, `/jobs?traceId=${id}`]);
+const id = '01936f3e-5f3e-7cc0-8000-0123456789ab';
+
+it('takes a UUID and a W3C trace id for an id', () => {
+  expect(idOf(` ${id.toUpperCase()} `)).toBe(id);
+  expect(idOf(id.replaceAll('-', ''))).toBe(id);
+  expect(idOf(id.slice(1))).toBeNull();
+  expect(went(id)).toEqual([`/jobs?traceId=${id}`]);
 });
-it('takes 32 hexadecimal digits for a W3C trace id', () => {
-  expect(went('0af7651916cd43dd8448eb211c80319c')).toEqual(['/jobs?traceId=0af76519-16cd-43dd-8448-eb211c80319c']);
+it('knows the id after an id', () => {
+  expect(nextId(id)).toBe('01936f3e-5f3e-7cc0-8000-0123456789ac');
+  expect(nextId('00000000-0000-0000-ffff-ffffffffffff')).toBe('00000000-0000-0001-0000-000000000000');
 });
-it('searches jobs for other text', () => {
+it('searches jobs for other text, which may have qualifiers', () => {
   expect(went('order 17')).toEqual(['/jobs?q=order+17']);
+  expect(went('owner:acme status:failed since:yesterday')).toEqual(['/jobs?status=FAILED&ownerId=acme&since=yesterday']);
   expect(went('x')).toEqual([]);
 });
 it('finds commands by their words, in any order', () => {

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useDark } from '../app/theme';
+import { useTimes } from '../format/times';
 import { plotOptions, type PlotSpec } from './options';
 import './Plot.css';
 
@@ -10,14 +11,15 @@ interface Props extends PlotSpec {
   label: string; // read by screen readers in place of the drawing
 }
 
-/** Plot draws series over time. It is as wide as its container, and is redrawn when the theme or the series change. */
+/** Plot draws series over time. It is as wide as its container, and is redrawn when the theme, the time zone or the series change. */
 export function Plot({ data, label, ...spec }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const latest = useRef(data);
   latest.current = data;
   const dark = useDark();
-  const identity = JSON.stringify([spec, dark]);
+  const times = useTimes();
+  const identity = JSON.stringify([spec, dark, times]);
 
   useEffect(() => {
     const element = box.current;

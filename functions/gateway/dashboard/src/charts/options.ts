@@ -1,6 +1,7 @@
 import type uPlot from 'uplot';
 import { compact } from '../format/number';
-import { duration } from '../format/time';
+import { duration, zoned } from '../format/time';
+import { times } from '../format/times';
 
 export type Unit = 'count' | 'ms';
 
@@ -16,9 +17,9 @@ export interface PlotSpec {
 }
 
 const show: Record<Unit, (value: number) => string> = { count: compact, ms: duration };
-const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
-const moment = (at: Date) => `${day.format(at)}, ${hour.format(at)}`;
+const hour = zoned({ hour: '2-digit', minute: '2-digit' });
+const day = zoned({ day: 'numeric', month: 'short' });
+const moment = (at: Date) => `${day(at)}, ${hour(at)}`;
 const DAY_SECONDS = 86_400;
 
 /** plotOptions resolves the colours of tokens at the place of the plot, because a canvas has no custom properties. */
@@ -31,6 +32,7 @@ export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
     ticks: { show: false },
   };
   return {
+    tzDate: (at) => (times() === 'utc' ? utcDate(at) : new Date(at * 1000)), // an axis begins its days at midnight
     width: place.clientWidth,
     height: spec.height,
     padding: [10, 20, 0, 0], // at the right, for half of the last label
@@ -55,9 +57,15 @@ export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
   };
 }
 
+/** utcDate returns the date whose local fields are those of an instant in UTC. */
+function utcDate(at: number): Date {
+  const date = new Date(at * 1000);
+  return new Date(date.getTime() + date.getTimezoneOffset() * 60_000);
+}
+
 function timeLabels(_plot: uPlot, seconds: number[], _axis: number, _space: number, increment: number): string[] {
   const format = increment >= DAY_SECONDS ? day : hour;
-  return seconds.map((at) => format.format(new Date(at * 1000)));
+  return seconds.map((at) => format(new Date(at * 1000)));
 }
 
 /** increments returns the steps of an axis; jobs have only whole numbers. */

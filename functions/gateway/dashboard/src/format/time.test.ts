@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { duration, fromLocalInput, relative, toLocalInput } from './time';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { clock, duration, fromLocalInput, instant, midnight, moment, relative, toLocalInput } from './time';
+import { setTimes } from './times';
 
 describe('duration', () => {
   it.each([
@@ -36,5 +37,36 @@ describe('the value of a datetime-local input', () => {
   it('is null where there is none', () => {
     expect(fromLocalInput('')).toBeNull();
     expect(fromLocalInput('soon')).toBeNull();
+  });
+});
+
+describe('an instant', () => {
+  const at = '2026-11-29T23:30:05.250Z';
+  const now = new Date('2026-11-30T08:00:00Z');
+  beforeEach(() => vi.stubEnv('TZ', 'Asia/Tokyo')); // 9 h before UTC
+  afterEach(() => {
+    setTimes('relative');
+    vi.unstubAllEnvs();
+  });
+  it('is shown in UTC if the user has chosen that', () => {
+    setTimes('utc');
+    expect(instant(at)).toBe('29 Nov 2026, 23:30:05.250 UTC');
+    expect(clock(at)).toBe('23:30:05.250');
+    expect(moment(at, now)).toBe('29 Nov, 23:30:05');
+    expect(moment('2025-11-29T23:30:05Z', now)).toBe('29 Nov 2025, 23:30:05');
+  });
+  it('is that of an input, in both zones', () => {
+    for (const times of ['local', 'utc'] as const) {
+      setTimes(times);
+      expect(fromLocalInput(toLocalInput(new Date(at)))).toBe('2026-11-29T23:30:05.000Z');
+    }
+    expect(toLocalInput(new Date(at))).toBe('2026-11-29T23:30:05');
+  });
+  it('has the midnight of its day and of the day before, in both zones', () => {
+    setTimes('utc');
+    expect(midnight(new Date(at), 0).toISOString()).toBe('2026-11-29T00:00:00.000Z');
+    expect(midnight(new Date(at), 1).toISOString()).toBe('2026-11-28T00:00:00.000Z');
+    setTimes('local');
+    expect(midnight(new Date(at), 1).toISOString()).toBe('2026-11-28T15:00:00.000Z');
   });
 });

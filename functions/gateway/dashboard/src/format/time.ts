@@ -1,34 +1,56 @@
+import { times } from './times';
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const instantFormat = new Intl.DateTimeFormat('en-GB', {
-  year: 'numeric',
-  month: 'short',
-  day: '2-digit',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-  timeZoneName: 'short',
-});
-
-const clockFormat = new Intl.DateTimeFormat('en-GB', {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-});
-
-/** The whole instant, in the browser's time zone, to the millisecond. */
-export function instant(at: string | Date): string {
-  return instantFormat.format(new Date(at));
+/** zoned returns formats of the same form for the zones in which times are shown: the browser's, unless the user has chosen UTC. */
+export function zoned(form: Intl.DateTimeFormatOptions): (at: string | Date) => string {
+  const local = new Intl.DateTimeFormat('en-GB', form);
+  const utc = new Intl.DateTimeFormat('en-GB', { ...form, timeZone: 'UTC' });
+  return (at) => (times() === 'utc' ? utc : local).format(new Date(at));
 }
 
+const day: Intl.DateTimeFormatOptions = { month: 'short', day: '2-digit' };
+const time: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit' };
+
+/** The whole instant, with its time zone, to the millisecond. */
+export const instant = zoned({ ...day, ...time, year: 'numeric', fractionalSecondDigits: 3, timeZoneName: 'short' });
+
 /** The time of day, to the millisecond. */
-export function clock(at: string | Date): string {
-  return clockFormat.format(new Date(at));
+export const clock = zoned({ ...time, fractionalSecondDigits: 3 });
+
+const date = zoned(day);
+const year = zoned({ year: 'numeric' });
+const seconds = zoned(time);
+const minutes = zoned({ hour: '2-digit', minute: '2-digit' });
+
+/** moment is an instant in a few words: "29 Nov, 06:35:12", with the year if it is another one. */
+export function moment(at: string | Date, now: Date, form: typeof seconds = seconds): string {
+  const years = year(at) === year(now) ? '' : ` ${year(at)}`;
+  return `${date(at)}${years}, ${form(at)}`;
+}
+
+/** The same to the minute. */
+export const momentToMinute = (at: string | Date, now: Date) => moment(at, now, minutes);
+
+/** The time zone of inputs, in words. */
+export function inputZone(): string {
+  return times() === 'utc' ? 'In UTC.' : 'In your time zone.';
+}
+
+/** midnight returns when a day began, the given number of days before that of now. */
+export function midnight(now: Date, daysBefore: number): Date {
+  const at = new Date(now);
+  if (times() === 'utc') {
+    at.setUTCHours(0, 0, 0, 0);
+    at.setUTCDate(at.getUTCDate() - daysBefore);
+  } else {
+    at.setHours(0, 0, 0, 0);
+    at.setDate(at.getDate() - daysBefore);
+  }
+  return at;
 }
 
 /** A length of time in at most two units: "850 ms", "2.4 s", "3 min 12 s", "2 h 5 min", "3 d 4 h". */
@@ -85,12 +107,12 @@ function one(ms: number): string {
 
 /** The value of a datetime-local input, which has no time zone, for an instant. */
 export function toLocalInput(at: Date): string {
-  const local = new Date(at.getTime() - at.getTimezoneOffset() * MINUTE);
+  const local = times() === 'utc' ? at : new Date(at.getTime() - at.getTimezoneOffset() * MINUTE);
   return local.toISOString().slice(0, 19);
 }
 
 /** The instant in a datetime-local input; null if it is empty or invalid. */
 export function fromLocalInput(value: string): string | null {
-  const at = new Date(value);
+  const at = new Date(times() === 'utc' ? `${value}Z` : value);
   return value === '' || Number.isNaN(at.getTime()) ? null : at.toISOString();
 }

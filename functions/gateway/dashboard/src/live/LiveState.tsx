@@ -4,12 +4,26 @@ import { useNow } from '../ui/now';
 import { setPaused, useLive } from './live';
 import './LiveState.css';
 
+function useWords(): { state: string; words: string } {
+  const { paused, failingSince, slowedUntil } = useLive();
+  const now = useNow();
+  if (paused) {
+    return { state: 'paused', words: 'Paused' };
+  }
+  if (failingSince) {
+    return { state: 'stale', words: `No answer, last ${relative(failingSince, now)}` };
+  }
+  if (slowedUntil) {
+    const seconds = Math.max(1, Math.ceil((slowedUntil.getTime() - now.getTime()) / 1000));
+    return { state: 'slowed', words: `Slowed down: the gateway limits requests, next in ${seconds} s` };
+  }
+  return { state: 'live', words: 'Live' };
+}
+
 /** LiveState shows whether the page is current, and pauses and resumes its updates. */
 export function LiveState() {
-  const { paused, failingSince } = useLive();
-  const now = useNow();
-  const state = paused ? 'paused' : failingSince ? 'stale' : 'live';
-  const words = paused ? 'Paused' : failingSince ? `No answer, last ${relative(failingSince, now)}` : 'Live';
+  const { state, words } = useWords();
+  const { paused } = useLive();
   return (
     <button
       type="button"

@@ -3,10 +3,12 @@ import { useSyncExternalStore } from 'react';
 export interface Live {
   paused: boolean; // by the user
   failingSince: Date | null; // no response of the gateway since then
+  slowedUntil: Date | null; // the gateway refuses further requests until then
 }
 
 const listeners = new Set<() => void>();
-let live: Live = { paused: false, failingSince: null };
+let live: Live = { paused: false, failingSince: null, slowedUntil: null };
+let slowed: ReturnType<typeof setTimeout> | undefined;
 
 function change(to: Partial<Live>) {
   live = { ...live, ...to };
@@ -23,6 +25,21 @@ export function noteAnswer() {
   if (live.failingSince !== null) {
     change({ failingSince: null });
   }
+}
+
+/** noteLimit is called when the gateway refuses a request because there were too many, with the time until it takes another. */
+export function noteLimit(seconds: number) {
+  const until = new Date(Date.now() + seconds * 1000);
+  if (live.slowedUntil !== null && live.slowedUntil >= until) {
+    return;
+  }
+  clearTimeout(slowed);
+  slowed = setTimeout(() => change({ slowedUntil: null }), seconds * 1000);
+  change({ slowedUntil: until });
+}
+
+export function isSlowed(): boolean {
+  return live.slowedUntil !== null;
 }
 
 /** noteSilence is called when a request got no response. */
@@ -43,5 +60,6 @@ export function useLive(): Live {
 
 /** usePolling returns the refetchInterval of a query that is repeated every everyMs while updates are live. */
 export function usePolling(everyMs: number): number | false {
-  return useLive().paused ? false : everyMs;
+  const { paused, slowedUntil } = useLive();
+  return paused || slowedUntil !== null ? false : everyMs;
 }

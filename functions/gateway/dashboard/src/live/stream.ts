@@ -1,3 +1,4 @@
+import { retryAfter } from '../api/error';
 import { fresh } from '../api/renewal';
 import { session } from '../api/session';
 import { eventParser, type StreamEvent } from './events';
@@ -26,24 +27,24 @@ async function repeat(path: string, onEvent: Callbacks['onEvent'], onState: Call
   let lastId = '';
   let wait = FIRST_WAIT_MS;
   while (!stopped.aborted) {
-    const came = await once(path, lastId, stopped, onState, (event) => {
+    const { opened, refusedMs } = await once(path, lastId, stopped, onState, (event) => {
       lastId = event.id || lastId;
       onEvent(event);
     });
     onState(false);
-    wait = came ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
+    wait = Math.max(refusedMs, opened ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS));
     await pause(wait * (0.75 + Math.random() / 2), stopped); // so that tabs do not reconnect at the same moment
   }
 }
 
-/** once reads one connection to its end, and returns whether the gateway opened it. */
+/** once reads one connection to its end. It returns whether the gateway opened it, or for how long it refuses to. */
 async function once(
   path: string,
   lastId: string,
   stopped: AbortSignal,
   onState: Callbacks['onState'],
   onEvent: Callbacks['onEvent'],
-): Promise<boolean> {
+): Promise<{ opened: boolean; refusedMs: number }> {
   const silent = new AbortController();
   let timer = setTimeout(() => silent.abort(), SILENCE_MS);
   let opened = false;
@@ -52,7 +53,8 @@ async function once(
     const response = await fetch(path, { headers: headers(lastId), signal: AbortSignal.any([stopped, silent.signal]), cache: 'no-store' });
     noteAnswer();
     if (!response.ok || response.body === null) {
-      return false; // too many streams of this owner, or the database is away: polling continues meanwhile
+      // too many streams of this owner, or the database is away: polling continues meanwhile
+      return { opened, refusedMs: response.status === 429 ? 1000 * retryAfter(response) : 0 };
     }
     opened = true;
     onState(true);
@@ -61,7 +63,7 @@ async function once(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) {
-        return true;
+        return { opened, refusedMs: 0 };
       }
       clearTimeout(timer);
       timer = setTimeout(() => silent.abort(), SILENCE_MS);
@@ -71,7 +73,7 @@ async function once(
     if (!stopped.aborted) {
       noteSilence();
     }
-    return opened;
+    return { opened, refusedMs: 0 };
   } finally {
     clearTimeout(timer);
   }

@@ -12,6 +12,7 @@ const drawings = {
   workers: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
   operations: 'M13 3 5 14h6l-1 7 8-11h-6z',
   audit: 'M9 4h6v3H9zM15 5h3v15H6V5h3M9 12h6M9 16h4',
+  user: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM5 20a7 7 0 0 1 14 0',
   keys: 'M15 9.5a4.5 4.5 0 1 1-4.2-4.5A4.5 4.5 0 0 1 15 9.5zM13.8 12.5 20 19M17.5 16.5l2-2',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4',
   menu: 'M4 6h16M4 12h16M4 18h16',

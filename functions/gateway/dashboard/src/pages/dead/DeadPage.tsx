@@ -1,7 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../../api/client';
-import { seesOwnersJobs, useMe } from '../../api/me';
 import { PageHeader } from '../../app/PageHeader';
 import { usePolling } from '../../live/live';
 import { Card } from '../../ui/Card';
@@ -19,7 +18,6 @@ const PAGE = 200;
 
 /** DeadPage shows which jobs failed for good, for which reasons, and lets the user retry them. */
 export default function DeadPage() {
-  const me = useMe();
   const [asked, setAsked] = useState<{ command: 'retry' | 'delete'; filters: Filters }>(); // kept here, because its group may be gone before the command ends
   const list = useInfiniteQuery({
     queryKey: ['dead'],
@@ -41,7 +39,7 @@ export default function DeadPage() {
         <Card>
           <EmptyState icon="check" title="No dead letters">
             A job that fails after all its retries, or with an error that a retry cannot help, ends here. It stays until it is redriven or
-            deleted.{!seesOwnersJobs(me) && ' Your key belongs to the installation: act for an owner, by the menu at the top right, to see its dead letters.'}
+            deleted.
           </EmptyState>
         </Card>
       )}

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { answer, api } from '../../api/client';
 import { clock } from '../../format/time';
+import { useTimes } from '../../format/times';
 import { usePolling } from '../../live/live';
 import { Button } from '../../ui/Button';
 import { ErrorBox } from '../../ui/ErrorBox';
@@ -18,6 +19,7 @@ export function Logs({ job }: { job: Job }) {
     const query = { ...(attempt !== 'all' && { attempt: Number(attempt) }), ...(cursor !== null && { cursor }) };
     return answer(api.GET('/api/jobs/{jobId}/logs', { params: { path: { jobId: job.jobId }, query }, signal }));
   };
+  useTimes();
   const query = useQuery({
     queryKey: ['job', job.jobId, 'logs', attempt],
     queryFn: ({ signal }) => ask(null, signal),

@@ -1,5 +1,5 @@
 import { useState, type FormEvent } from 'react';
-import { fromLocalInput, toLocalInput } from '../../format/time';
+import { fromLocalInput, inputZone, toLocalInput } from '../../format/time';
 import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { Field } from '../../ui/Field';
@@ -41,7 +41,7 @@ export function RescheduleDialog({ job, busy, onClose, onChoose }: Props) {
             </Button>
           ))}
         </div>
-        <Field label="Not before" hint="In your time zone. A time in the past means now." error={runAt === null ? 'Enter a date and a time.' : undefined}>
+        <Field label="Not before" hint={`${inputZone()} A time in the past means now.`} error={runAt === null ? 'Enter a date and a time.' : undefined}>
           {(props) => (
             <input {...props} className="input" type="datetime-local" step="1" value={value} onChange={(event) => setValue(event.target.value)} />
           )}

@@ -18,7 +18,7 @@ function key(job: Job) {
   return { orderingKey: job.orderingKey ?? '', ...(job.ownerId !== null && { ownerId: job.ownerId }) };
 }
 
-type Ask = (query: Record<string, unknown>) => Promise<Schemas['JobPage']>;
+type Ask = (query: Record<string, unknown>) => Promise<Pick<Schemas['JobPage'], 'jobs' | 'nextCursor'>>;
 
 /** neighboursQuery reads the jobs with the same ordering key that were accepted just before and just after this one. */
 export const neighboursQuery = (job: Job) =>
@@ -62,7 +62,7 @@ async function pages(ask: Ask): Promise<Summary[] | null> {
   const jobs: Summary[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const body: Schemas['JobPage'] = await ask({ limit: LOOKED_AT, ...(cursor !== null && { cursor }) });
+    const body: Awaited<ReturnType<Ask>> = await ask({ limit: LOOKED_AT, ...(cursor !== null && { cursor }) });
     jobs.push(...body.jobs);
     cursor = body.nextCursor;
     if (cursor === null) {

@@ -5,7 +5,7 @@ import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { randomKey } from '../../format/key';
 import { count, plural } from '../../format/number';
-import { fromLocalInput, toLocalInput } from '../../format/time';
+import { fromLocalInput, inputZone, toLocalInput } from '../../format/time';
 import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
@@ -102,7 +102,7 @@ export function BulkDialog({ command, target, onClose }: Props) {
       {!total && !counted.isError && <p className="muted">Counting… {sofar && `${count(sofar.n)} so far`}</p>}
       <p className="small muted">Jobs whose state does not allow it at that moment are skipped, and listed afterwards.</p>
       {command === 'reschedule' && (
-        <Field label="New time" hint="In your time zone." error={badTime ? 'Enter a date and a time.' : undefined}>
+        <Field label="New time" hint={inputZone()} error={badTime ? 'Enter a date and a time.' : undefined}>
           {(props) => (
             <input {...props} className="input" type="datetime-local" step="1" value={runAt} onChange={(event) => setRunAt(event.target.value)} />
           )}

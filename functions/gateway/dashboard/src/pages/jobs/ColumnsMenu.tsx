@@ -1,27 +1,25 @@
-import type { Table } from '@tanstack/react-table';
 import { Menu } from '../../ui/Menu';
-import type { Job } from './rows';
+import { columns } from './columns';
 
 interface Props {
-  table: Table<Job>;
   shown: readonly string[];
   onChange: (shown: string[]) => void;
 }
 
 /** ColumnsMenu selects the columns; the browser stores the selection. */
-export function ColumnsMenu({ table, shown, onChange }: Props) {
+export function ColumnsMenu({ shown, onChange }: Props) {
   return (
     <Menu label="Columns" icon="columns" align="end">
       {() =>
-        table.getAllLeafColumns().map((column) => (
-          <label key={column.id} className="menu-item">
+        columns.map(({ id, header }) => (
+          <label key={id} className="menu-item">
             <input
               type="checkbox"
-              checked={shown.includes(column.id)}
-              disabled={column.id === 'job'}
-              onChange={(event) => onChange(event.target.checked ? [...shown, column.id] : shown.filter((id) => id !== column.id))}
+              checked={shown.includes(id)}
+              disabled={id === 'job'}
+              onChange={(event) => onChange(event.target.checked ? [...shown, id] : shown.filter((other) => other !== id))}
             />
-            {String(column.columnDef.header)}
+            {header}
           </label>
         ))
       }

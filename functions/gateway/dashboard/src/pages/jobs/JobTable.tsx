@@ -1,97 +1,103 @@
-import { flexRender, type Table } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useLayoutEffect, useRef, useState } from 'react';
 import '../../ui/Table.css';
+import type { Column } from './columns';
 import type { Job } from './rows';
+import { useRowKeys } from './useRowKeys';
 
 const ROW_HEIGHT = 41;
 
 interface Props {
-  table: Table<Job>;
+  jobs: readonly Job[];
+  columns: readonly Column[];
   left: ReadonlySet<string>; // rows that no longer match the filter
-  selectable: boolean;
+  selected: ReadonlySet<string>;
+  onSelect?: ((selected: ReadonlySet<string>) => void) | undefined; // absent: no row can be selected
 }
 
 /** JobTable renders only the rows near the window, however many are loaded. */
-export function JobTable({ table, left, selectable }: Props) {
+export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [offset, setOffset] = useState(0);
-  const { rows } = table.getRowModel();
+  useRowKeys(body, onSelect !== undefined);
 
   useLayoutEffect(() => {
     const top = body.current?.getBoundingClientRect().top ?? 0;
     setOffset(top + window.scrollY);
-  }, [rows.length]);
+  }, [jobs.length]);
 
   const virtualizer = useWindowVirtualizer({
-    count: rows.length,
+    count: jobs.length,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
     scrollMargin: offset,
-    getItemKey: (i) => rows[i]?.id ?? i,
+    getItemKey: (i) => jobs[i]?.jobId ?? i,
   });
   const items = virtualizer.getVirtualItems();
   const before = (items[0]?.start ?? offset) - offset;
   const after = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset);
-  const span = table.getVisibleLeafColumns().length + 1;
+  const span = columns.length + 1;
+  const all = jobs.length > 0 && jobs.every(({ jobId }) => selected.has(jobId));
+  const toggle = (jobId: string) => {
+    const next = new Set(selected);
+    if (!next.delete(jobId)) {
+      next.add(jobId);
+    }
+    onSelect?.(next);
+  };
 
   return (
     <div className="table-scroll" role="region" aria-label="Jobs" tabIndex={0}>
-      <table className="table job-table" aria-rowcount={rows.length + 1}>
+      <table className="table job-table" aria-rowcount={jobs.length + 1}>
         <caption className="visually-hidden">Jobs, the newest first</caption>
         <thead>
-          {table.getHeaderGroups().map((group) => (
-            <tr key={group.id} aria-rowindex={1}>
-              {selectable && (
-                <th scope="col" className="check-cell">
-                  <input
-                    type="checkbox"
-                    aria-label="Select all jobs that are shown"
-                    checked={table.getIsAllRowsSelected()}
-                    ref={(box) => {
-                      if (box) {
-                        box.indeterminate = table.getIsSomeRowsSelected();
-                      }
-                    }}
-                    onChange={table.getToggleAllRowsSelectedHandler()}
-                  />
-                </th>
-              )}
-              {group.headers.map((header) => (
-                <th key={header.id} scope="col">
-                  {flexRender(header.column.columnDef.header, header.getContext())}
-                </th>
-              ))}
-            </tr>
-          ))}
+          <tr aria-rowindex={1}>
+            {onSelect && (
+              <th scope="col" className="check-cell">
+                <input
+                  type="checkbox"
+                  aria-label="Select all jobs that are shown"
+                  checked={all}
+                  ref={(box) => {
+                    if (box) {
+                      box.indeterminate = selected.size > 0 && !all;
+                    }
+                  }}
+                  onChange={() => onSelect(new Set(all ? [] : jobs.map(({ jobId }) => jobId)))}
+                />
+              </th>
+            )}
+            {columns.map(({ id, header }) => (
+              <th key={id} scope="col">
+                {header}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody ref={body}>
           <Gap height={before} span={span} />
           {items.map((item) => {
-            const row = rows[item.index];
-            if (row === undefined) {
+            const job = jobs[item.index];
+            if (job === undefined) {
               return null;
             }
-            const gone = left.has(row.id);
+            const { jobId } = job;
+            const gone = left.has(jobId);
             return (
               <tr
-                key={row.id}
+                key={jobId}
+                data-id={jobId}
                 aria-rowindex={item.index + 2}
                 className={gone ? 'row-left' : undefined}
                 title={gone ? 'It does not match the filters any more' : undefined}
               >
-                {selectable && (
+                {onSelect && (
                   <td className="check-cell">
-                    <input
-                      type="checkbox"
-                      aria-label={`Select the job ${row.id}`}
-                      checked={row.getIsSelected()}
-                      onChange={row.getToggleSelectedHandler()}
-                    />
+                    <input type="checkbox" aria-label={`Select the job ${jobId}`} checked={selected.has(jobId)} onChange={() => toggle(jobId)} />
                   </td>
                 )}
-                {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
+                {columns.map(({ id, cell }) => (
+                  <td key={id}>{cell(job)}</td>
                 ))}
               </tr>
             );

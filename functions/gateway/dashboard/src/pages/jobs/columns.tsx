@@ -1,4 +1,4 @@
-import { createColumnHelper } from '@tanstack/react-table';
+import type { ReactNode } from 'react';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { Duration } from '../../ui/Measure';
@@ -6,35 +6,36 @@ import { RelativeTime } from '../../ui/RelativeTime';
 import { StatusBadge } from '../../ui/StatusBadge';
 import type { Job } from './rows';
 
-const column = createColumnHelper<Job>();
+export interface Column {
+  id: string;
+  header: string;
+  cell: (job: Job) => ReactNode;
+}
 
 const none = <span className="muted">–</span>;
 
 /** columns are all columns that a row can have, in their order. */
-export const columns = [
-  column.display({ id: 'status', header: 'State', cell: ({ row }) => <State job={row.original} /> }),
-  column.display({
+export const columns: readonly Column[] = [
+  { id: 'status', header: 'State', cell: (job) => <State job={job} /> },
+  {
     id: 'job',
     header: 'Job',
-    cell: ({ row: { original: job } }) => (
+    cell: (job) => (
       <Link href={paths.job(job.jobId)} className="job-link">
         {job.jobType} <span className="mono muted">{job.jobId.slice(-12)}</span>
       </Link>
     ),
-  }),
-  column.accessor('queue', { id: 'queue', header: 'Queue' }),
-  column.accessor('createdAt', { id: 'createdAt', header: 'Accepted', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
-  column.display({ id: 'took', header: 'Ran', cell: ({ row }) => <Duration ms={took(row.original)} /> }),
-  column.display({ id: 'attempt', header: 'Attempt', cell: ({ row: { original: job } }) => job.attempt || none }),
-  column.display({
-    id: 'problem',
-    header: 'Waits for, or failed by',
-    cell: ({ row }) => <Problem job={row.original} />,
-  }),
-  column.display({
+  },
+  { id: 'ownerId', header: 'Owner', cell: (job) => job.ownerId ?? none },
+  { id: 'queue', header: 'Queue', cell: (job) => job.queue },
+  { id: 'createdAt', header: 'Accepted', cell: (job) => <RelativeTime at={job.createdAt} /> },
+  { id: 'took', header: 'Ran', cell: (job) => <Duration ms={took(job)} /> },
+  { id: 'attempt', header: 'Attempt', cell: (job) => job.attempt || none },
+  { id: 'problem', header: 'Waits for, or failed by', cell: (job) => <Problem job={job} /> },
+  {
     id: 'tags',
     header: 'Tags',
-    cell: ({ row: { original: job } }) =>
+    cell: (job) =>
       job.tags.length === 0
         ? none
         : job.tags.map((tag) => (
@@ -42,13 +43,12 @@ export const columns = [
               {tag}
             </Link>
           )),
-  }),
-  column.accessor('ownerId', { id: 'ownerId', header: 'Owner', cell: ({ getValue }) => getValue() ?? none }),
-  column.accessor('priority', { id: 'priority', header: 'Priority' }),
-  column.accessor('nextRunAt', { id: 'nextRunAt', header: 'Next run', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
-  column.accessor('updatedAt', { id: 'updatedAt', header: 'Changed', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
-  column.accessor('orderingKey', { id: 'orderingKey', header: 'Ordering key', cell: ({ getValue }) => getValue() ?? none }),
-  column.accessor('traceId', { id: 'traceId', header: 'Trace id', cell: ({ getValue }) => <span className="mono">{getValue()}</span> }),
+  },
+  { id: 'priority', header: 'Priority', cell: (job) => job.priority },
+  { id: 'nextRunAt', header: 'Next run', cell: (job) => <RelativeTime at={job.nextRunAt} /> },
+  { id: 'updatedAt', header: 'Changed', cell: (job) => <RelativeTime at={job.updatedAt} /> },
+  { id: 'orderingKey', header: 'Ordering key', cell: (job) => job.orderingKey ?? none },
+  { id: 'traceId', header: 'Trace id', cell: (job) => <span className="mono">{job.traceId}</span> },
 ];
 
 export const WIDE = ['status', 'job', 'queue', 'createdAt', 'took', 'attempt', 'problem', 'tags'];

@@ -63,3 +63,16 @@ describe('a change of filters', () => {
     expect(withText(tagged, 'tag', ' ').texts).toEqual({});
   });
 });
+
+describe('a named day', () => {
+  const midnight = (daysAgo: number) => new Date(2026, 10, 23 - daysAgo).toISOString();
+  const noon = new Date(2026, 10, 23, 12);
+  it('begins and ends at midnight', () => {
+    expect(toQuery(readFilters({ since: 'yesterday' }), noon)).toEqual({ since: midnight(1), until: midnight(0) });
+    expect(toQuery(readFilters({ endedSince: 'today' }), noon)).toEqual({ endedSince: midnight(0) });
+  });
+  it('ends earlier if the filters say so', () => {
+    const until = new Date(2026, 10, 22, 3).toISOString();
+    expect(toQuery(readFilters({ since: 'yesterday', until }), noon)).toEqual({ since: midnight(1), until });
+  });
+});

@@ -1,13 +1,11 @@
 import type { Schemas } from '../../api/client';
+import { midnight } from '../../format/time';
 import { STATUSES, type Status } from '../../ui/StatusBadge';
 
 /** TEXTS are the filters whose value is any text, in the order in which the page offers them. */
 export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'batchId', 'fanOutId', 'ownerId'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
-
-/** SHOWN are the text filters that are on the page. */
-export const SHOWN: readonly TextFilter[] = ['q', 'type', 'queue'];
 
 /** TIMES are the times of a job by which the list filters. */
 export const TIMES = [
@@ -17,7 +15,7 @@ export const TIMES = [
 
 export type Time = (typeof TIMES)[number];
 
-type SinceName = Time['since']; // its value is an instant, a span that ends now such as "1h", or empty
+type SinceName = Time['since']; // its value is an instant, a span that ends now such as "1h", a day of DAYS, or empty
 type UntilName = Time['until']; // an instant, or empty
 
 export interface Filters extends Record<SinceName | UntilName, string> {
@@ -26,24 +24,12 @@ export interface Filters extends Record<SinceName | UntilName, string> {
   texts: Partial<Record<TextFilter, string>>;
 }
 
-export const LABELS: Record<TextFilter, string> = {
-  q: 'Search',
-  type: 'Job type',
-  queue: 'Queue',
-  tag: 'Tag',
-  errorCode: 'Error code',
-  traceId: 'Trace id',
-  idempotencyKey: 'Idempotency key',
-  orderingKey: 'Ordering key',
-  after: 'After the job',
-  batchId: 'Batch',
-  fanOutId: 'Fan-out',
-  ownerId: 'Owner',
-};
-
 type Search = Record<string, unknown>;
 
 const SPAN = /^(\d{1,4})([mhd])$/;
+
+/** DAYS are the days that since can name, and how long ago they began. They end at the next midnight. */
+export const DAYS: Readonly<Record<string, number>> = { today: 0, yesterday: 1 };
 
 /** isSpan reports whether since is a span that ends now, not an instant. */
 export function isSpan(since: string): boolean {
@@ -83,17 +69,17 @@ export function writeFilters(filters: Filters): Record<string, string | string[]
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
     ...filters.texts,
-    ...timesOf(filters, (text) => text),
+    ...timesOf(filters),
     ...(filters.noErrorCode && { noErrorCode: 'true' }),
   };
 }
 
-/** timesOf returns the times that are set; since writes the beginning of a span of time, until its end. */
-function timesOf(filters: Filters, since: (text: string) => string, until = since): Partial<Record<SinceName | UntilName, string>> {
-  const times = TIMES.flatMap((time) => [
-    [time.since, since(filters[time.since])],
-    [time.until, until(filters[time.until])],
-  ]);
+/** timesOf returns the times that are set, as resolve writes the beginning and the end of a span of time. */
+function timesOf(filters: Filters, resolve = (since: string, until: string): [string, string] => [since, until]): Partial<Record<SinceName | UntilName, string>> {
+  const times = TIMES.flatMap(({ since, until }) => {
+    const [from, to] = resolve(filters[since], filters[until]);
+    return [[since, from], [until, to]] as const;
+  });
   return Object.fromEntries(times.filter(([, text]) => text !== ''));
 }
 
@@ -108,6 +94,16 @@ export function resolveSince(since: string, now: Date): string {
   return new Date(now.getTime() - Number(span[1]) * UNIT_MS[span[2] as keyof typeof UNIT_MS]).toISOString();
 }
 
+/** resolve converts a span of time into its instants; a named day also has an end. */
+function resolve(since: string, until: string, now: Date): [string, string] {
+  const day = DAYS[since];
+  if (day === undefined) {
+    return [instantOf(resolveSince(since, now)), instantOf(until)];
+  }
+  const end = day === 0 ? '' : midnight(now, day - 1).toISOString();
+  return [midnight(now, day).toISOString(), instantOf(until) || end];
+}
+
 export type Query = Omit<Schemas['OperationFilter'], 'all'>;
 
 /** toQuery converts the filters for the API's list and its operations. */
@@ -115,7 +111,7 @@ export function toQuery(filters: Filters, now: Date): Query {
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
     ...filters.texts,
-    ...timesOf(filters, (text) => instantOf(resolveSince(text, now)), instantOf),
+    ...timesOf(filters, (since, until) => resolve(since, until, now)),
     ...(filters.noErrorCode && { noErrorCode: true as const }),
   };
 }

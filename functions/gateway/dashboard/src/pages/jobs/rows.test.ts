@@ -50,6 +50,12 @@ describe('compare', () => {
   it('knows that all rows have left where the list is empty now', () => {
     expect(compare([job(2), job(1)], [], true).left.size).toBe(2);
   });
+  it('takes no row for one that has left because the page has only recent jobs', () => {
+    const news = compare([job(2), job(1)], [job(3)], true, true);
+    expect(news.left.size).toBe(0);
+    expect(ids(news.fresh)).toEqual([3]);
+    expect(news.gap).toBe(false);
+  });
   it('announces the first jobs of an empty list', () => {
     expect(ids(compare([], [job(2), job(1)], true).fresh)).toEqual([2, 1]);
     expect(compare([], [], true).fresh).toEqual([]);

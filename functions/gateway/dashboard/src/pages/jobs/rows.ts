@@ -29,9 +29,10 @@ export function update(rows: readonly Job[], latest: ReadonlyMap<string, Job>): 
 
 /**
  * compare finds the changes since the rows were loaded, from the newest page of the same list. Rows within its range that it
- * lacks no longer match the filter; rows older than its last may be on a later page.
+ * lacks no longer match the filter; rows older than its last may be on a later page. recent: that page has only jobs that were
+ * accepted lately.
  */
-export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: boolean): News {
+export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: boolean, recent = false): News {
   const first = rows[0];
   if (first === undefined) {
     return head.length === 0 ? NONE : { ...NONE, fresh: [...head], gap: !headIsAll };
@@ -40,7 +41,7 @@ export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: b
   const fresh = head.filter((job) => !shown.has(job.jobId) && follows(job, first));
   const inHead = new Set(head.map((job) => job.jobId));
   const last = head.at(-1);
-  const inRange = (row: Job) => headIsAll || (last !== undefined && follows(row, last));
+  const inRange = (row: Job) => (headIsAll && !recent) || (last !== undefined && follows(row, last));
   const left = rows.filter((row) => inRange(row) && !inHead.has(row.jobId)).map((row) => row.jobId);
   return { fresh, gap: !headIsAll && fresh.length === head.length, left: new Set(left) };
 }

@@ -9,14 +9,20 @@ import { compare, update, type Job, type News } from './rows';
 const PAGE = 50;
 const HEAD_MS = 3000;
 const CONNECTED_HEAD_MS = 30_000; // the stream sends the changes in between
+const LONG_MS = 500; // of a search
+const CLOCKS_MS = 60_000; // how far the clocks of the browser and of the database may differ
 const NOTHING: ReadonlyMap<string, Job> = new Map();
 
-type Page = Schemas['JobPage'];
+type Page = Schemas['JobPage'] & { askedAt: number; ms: number }; // when it was asked for, and how long the search took
 type Loaded = InfiniteData<Page, string | null>;
 
-async function ask(filters: Filters, cursor: string | null, signal: AbortSignal): Promise<Page> {
-  const query = { ...toQuery(filters, new Date()), limit: PAGE, ...(cursor !== null && { cursor }) };
-  return answer(api.GET('/api/jobs', { params: { query }, signal }));
+async function ask(filters: Filters, cursor: string | null, signal: AbortSignal, since?: string): Promise<Page> {
+  const asked = toQuery(filters, new Date());
+  const later = since !== undefined && (asked.since ?? '') < since;
+  const query = { ...asked, ...(later && { since }), limit: PAGE, ...(cursor !== null && { cursor }) };
+  const askedAt = Date.now();
+  const page = await answer(api.GET('/api/jobs', { params: { query }, signal }));
+  return { ...page, askedAt, ms: Date.now() - askedAt };
 }
 
 /**
@@ -49,9 +55,12 @@ export function useJobList(filters: Filters) {
     }
   });
   useEffect(() => setStreamed(NOTHING), [filters]);
+  const first = list.data?.pages[0];
+  // A search that took long is not repeated: only what was accepted since is looked for.
+  const since = first !== undefined && first.ms > LONG_MS ? new Date(first.askedAt - CLOCKS_MS).toISOString() : undefined;
   const head = useQuery({
-    queryKey: ['jobs', 'head', filters],
-    queryFn: ({ signal }) => ask(filters, null, signal),
+    queryKey: ['jobs', 'head', filters, since],
+    queryFn: ({ signal }) => ask(filters, null, signal, since),
     refetchInterval: usePolling(connected ? CONNECTED_HEAD_MS : HEAD_MS),
     placeholderData: keepPreviousData,
     enabled: list.isSuccess,
@@ -63,8 +72,8 @@ export function useJobList(filters: Filters) {
     return update(update(loaded, streamed), known);
   }, [loaded, streamed, current]);
   const news = useMemo(
-    (): News => (current ? compare(loaded, current.jobs, current.nextCursor === null) : { fresh: [], gap: false, left: new Set() }),
-    [loaded, current],
+    (): News => (current ? compare(loaded, current.jobs, current.nextCursor === null, since !== undefined) : { fresh: [], gap: false, left: new Set() }),
+    [loaded, current, since],
   );
 
   const showNews = () => {

@@ -9,7 +9,8 @@ export interface View {
 /** BUILTIN are the views that all users have. */
 export const BUILTIN: readonly View[] = [
   { name: 'All jobs', search: '' },
-  { name: 'Failed in the last day', search: 'status=FAILED&endedSince=24h' },
+  { name: 'Failed in the last 24 h', search: 'status=FAILED&endedSince=24h' },
+  { name: 'Failed yesterday', search: 'status=FAILED&endedSince=yesterday' },
   { name: 'In hand now', search: 'status=QUEUED&status=RUNNING&status=WAITING' },
   { name: 'Waiting for their turn', search: 'status=PENDING&status=RETRYING' },
   { name: 'Timed out', search: 'errorCode=WORKER.TIMEOUT' },

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { healthQuery } from '../../api/queries';
-import { usePolling } from '../../live/live';
+import { relative } from '../../format/time';
+import { useLive, usePolling } from '../../live/live';
+import { useNow } from '../../ui/now';
 
 /** HealthStrip shows whether the database and the broker answer. */
 export function HealthStrip() {
@@ -24,6 +26,16 @@ interface ComponentProps {
 }
 
 function Component({ name, up, consequence }: ComponentProps) {
+  const { failingSince } = useLive();
+  const now = useNow();
+  if (failingSince) {
+    return (
+      <li className="health-unknown">
+        <span className="health-dot" aria-hidden="true" />
+        {name} unknown since {relative(failingSince, now)}
+      </li>
+    );
+  }
   return (
     <li className={up ? 'health-up' : 'health-down'}>
       <span className="health-dot" aria-hidden="true" />

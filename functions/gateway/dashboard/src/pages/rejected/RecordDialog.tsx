@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { answer, api, type Schemas } from '../../api/client';
 import { useAction } from '../../api/useAction';
 import { instant } from '../../format/time';
+import { useTimes } from '../../format/times';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
@@ -73,6 +74,7 @@ export function RecordDialog({ id, onClose }: { id: string; onClose: () => void 
 }
 
 function Record({ record }: { record: Schemas['WholeRejectedRecord'] }) {
+  useTimes();
   return (
     <>
       <p>

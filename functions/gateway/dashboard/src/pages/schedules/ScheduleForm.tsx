@@ -32,7 +32,7 @@ export function ScheduleForm({ schedule, tag, onClose }: Props) {
     const made = toRequest(form);
     setNoJSON('error' in made ? made.error : undefined);
     if ('body' in made) {
-      save.mutate({ tag: read, body: made.body }, { onSuccess: onClose });
+      save.mutate({ tag: read, body: made.body, of: schedule }, { onSuccess: onClose });
     }
   }
 

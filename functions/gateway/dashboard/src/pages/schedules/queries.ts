@@ -56,12 +56,24 @@ export function usePausing() {
   return action;
 }
 
+/** Save is a schedule to make, or one to change or to make again, which then keeps its owner. */
+interface Save {
+  body: ScheduleRequest;
+  tag?: string | undefined; // of the schedule that the user has read
+  of?: Schedule | undefined;
+}
+
 export function useSave() {
   return useAction({
-    run: ({ tag, body }: { tag?: string | undefined; body: ScheduleRequest }) =>
-      tag === undefined
+    run: ({ tag, body, of }: Save) =>
+      of === undefined
         ? answer(api.POST('/api/schedules', { body }))
-        : answer(api.PUT('/api/schedules/{name}', { params: { path: { name: body.name ?? '' }, header: { 'If-Match': tag } }, body })),
+        : answer(
+            api.PUT('/api/schedules/{name}', {
+              params: { ...named({ name: body.name ?? '', ownerId: of.ownerId }).params, header: tag === undefined ? {} : { 'If-Match': tag } },
+              body,
+            }),
+          ),
     done: (schedule, { tag }) => `${schedule.name} is ${tag === undefined ? 'created' : 'changed'}.`,
     changes: CHANGES,
     quiet: true,
@@ -76,7 +88,7 @@ export function useDelete() {
     done: (_, { name }) => `${name} is deleted. Its jobs stay.`,
     undo: (_, schedule) => {
       const body = request(schedule);
-      return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ body }) };
+      return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ body, of: schedule }) };
     },
     changes: ['schedules', 'jobs'], // the schedule itself is gone
   });
