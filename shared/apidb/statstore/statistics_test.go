@@ -257,6 +257,7 @@ func (s *simulation) checkOf(
 	store *statstore.Store, name string, owner apidb.Owner, where string, accepted int64, ended statstore.Counts,
 ) {
 	s.t.Helper()
+	s.checkFailures(name, owner, where)
 	all, err := store.Get(s.t.Context(), owner, "", "")
 	jobs := s.recount(s.t, where)
 	if err != nil || !same(all.Total, jobs) || (len(all.Types) == 0) != (len(jobs) == 0) {

@@ -19,6 +19,8 @@ type Store struct {
 	older   readcache.Caches[apidb.Owner, olderTallies]
 	counted readcache.Cache[telemetry.JobCounts]
 	keys    readcache.Cache[keyed]
+
+	failures readcache.Caches[apidb.Owner, FailureGroups]
 }
 
 // New makes the store on a database.
