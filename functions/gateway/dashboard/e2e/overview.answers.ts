@@ -41,7 +41,7 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     failures: { '1h': failures, '24h': failures, '30d': failures },
   };
   const worker = (workerId: string, busy: number): Schemas['Worker'] => ({
-    workerId, version: '1.0.0', live: true, stopping: false, draining: false, drained: false, seenAt: before(0.4), queues: ['default', 'mail'], jobTypes: ['EMAIL', 'INVOICE'],
+    workerId, version: '1.0.0', startedAt: before(1500), live: true, stopping: false, draining: false, drained: false, seenAt: before(0.4), queues: ['default', 'mail'], jobTypes: ['EMAIL', 'INVOICE'],
     partitions: {}, slots: 16, free: 16 - busy, busy, rate: 10.4, attempts: [],
   });
   const control = { maxRunning: null, startsPerSecond: null, weight: null, updatedAt: before(2900), updatedBy: 'key:k', version: 1, applied: true };

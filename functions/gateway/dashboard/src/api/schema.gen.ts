@@ -2929,6 +2929,8 @@ export interface components {
             /** @description New at each start. */
             workerId: string;
             version: string;
+            /** @description When its process began; null: its version does not report it. */
+            startedAt: components["schemas"]["InstantOrNull"];
             /** @description Seen within the last 10 s. */
             live: boolean;
             /** @description It finishes its attempts and claims no new ones. */
