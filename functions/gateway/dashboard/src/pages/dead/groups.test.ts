@@ -14,7 +14,7 @@ it('links to the same jobs', () => {
   expect(jobsOf(group({}))).toEqual({ status: 'FAILED', type: 'MAIL', errorCode: 'SMTP' });
   expect(jobsOf(group({ errorCode: null }), 'acme')).toEqual({ status: 'FAILED', type: 'MAIL', noErrorCode: 'true', ownerId: 'acme' });
 });
-it('tells a group without a code from others', () => {
+it('distinguishes a group without a code from others', () => {
   expect(keyOf(group({ errorCode: null }))).not.toBe(keyOf(group({})));
 });
 it('describes the last day and the one before', () => {

@@ -22,7 +22,7 @@ export const columns = [
       </Link>
     ),
   }),
-  column.accessor('queue', { id: 'queue', header: 'Queue' }),
+  column.accessor('queue', { id: 'queue', header: 'Queue', cell: ({ getValue }) => <Link href={paths.queue(getValue())}>{getValue()}</Link> }),
   column.accessor('createdAt', { id: 'createdAt', header: 'Accepted', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
   column.display({ id: 'took', header: 'Ran', cell: ({ row }) => <Duration ms={took(row.original)} /> }),
   column.display({ id: 'attempt', header: 'Attempt', cell: ({ row: { original: job } }) => job.attempt || none }),
