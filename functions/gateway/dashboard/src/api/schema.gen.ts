@@ -2893,6 +2893,12 @@ export interface components {
             p50Ms: number | null;
             p95Ms: number | null;
             p99Ms: number | null;
+            /** @description Only with queue or type, and if there were jobs: how many took longer than half of upToMs, up to upToMs. Each bar ends at twice the time of the one before. */
+            histogram?: components["schemas"]["HistogramBar"][];
+        };
+        HistogramBar: {
+            upToMs: number;
+            jobs: number;
         };
         JobTypeDefinition: {
             /** @description What the type does */

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
+import { Histogram } from '../../charts/Histogram';
 import { Card } from '../../ui/Card';
 import { Count, Duration } from '../../ui/Measure';
 import { Segments } from '../../ui/Segments';
@@ -77,6 +78,12 @@ export function LatencyCard({ latency, throughput, filter = {} }: Props) {
           ))}
         </tbody>
       </Table>
+      {(shown.run.histogram || shown.acceptToStart.histogram) && (
+        <div className="histograms">
+          <Histogram name="Queue wait" bars={shown.acceptToStart.histogram ?? []} />
+          <Histogram name="Run" bars={shown.run.histogram ?? []} />
+        </div>
+      )}
     </Card>
   );
 }
