@@ -63,7 +63,7 @@ func (a *API) ListGroups(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	owner, some := edge.OwnerOf(c).Only(filter.OwnerID)
-	var found statstore.FailureGroups
+	found := statstore.FailureGroups{At: time.Now(), Complete: true}
 	if some {
 		var err error
 		if found, err = a.Stats.FailureGroups(ctx, owner); err != nil {
@@ -101,8 +101,8 @@ func newGroups(found *statstore.FailureGroups, filter apibody.Filter, limit int)
 	return body
 }
 
-// mostSearched is for how many groups another example is searched, when their last job was retried or deleted.
-const mostSearched = 20
+// searchFor bounds how long other examples are searched for the groups whose last job was retried or deleted.
+const searchFor = 50 * time.Millisecond
 
 // addExamples completes the example of each group with its message.
 func (a *API) addExamples(ctx context.Context, owner apidb.Owner, groups []groupBody) error {
@@ -118,13 +118,12 @@ func (a *API) addExamples(ctx context.Context, owner apidb.Owner, groups []group
 	for i := range last {
 		byID[last[i].JobID] = &last[i].Job
 	}
-	searched := 0
+	began := time.Now()
 	for i := range groups {
 		g := &groups[i]
 		job := byID[g.Example.JobID]
 		g.Example = nil
-		if (job == nil || !g.has(job)) && searched < mostSearched {
-			searched++
+		if (job == nil || !g.has(job)) && time.Since(began) < searchFor {
 			if job, err = a.newestOf(ctx, owner, g); err != nil {
 				return err
 			}
