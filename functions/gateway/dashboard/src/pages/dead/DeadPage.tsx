@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useMay } from '../../api/me';
+import { seesOwnersJobs, useMay, useMe } from '../../api/me';
 import { statsQuery } from '../../api/queries';
 import { PageHeader } from '../../app/PageHeader';
 import { useSearch } from '../../app/useSearch';
@@ -144,11 +144,12 @@ function NoMatch({ onClear }: { onClear: () => void }) {
 }
 
 function NoDeadLetters() {
+  const me = useMe();
   return (
     <Card>
       <EmptyState icon="check" title="No dead letters">
         A job that fails after all its retries, or with an error that a retry cannot help, ends here. It stays until it is redriven or
-        deleted.
+        deleted.{!seesOwnersJobs(me) && ' Your key belongs to the installation: act for an owner, by the menu at the top right, to see its dead letters.'}
       </EmptyState>
     </Card>
   );

@@ -11,6 +11,9 @@ export function About({ job }: { job: Job }) {
   const { traceUrl } = useMe();
   return (
     <dl className="about">
+      <Fact name="Job type">
+        <Link href={paths.type(job.jobType)}>{job.jobType}</Link>
+      </Fact>
       <Fact name="Queue">
         <Link href={paths.queue(job.queue)}>{job.queue}</Link>
       </Fact>
