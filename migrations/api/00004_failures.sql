@@ -33,9 +33,6 @@ CREATE TABLE failure_entries (
     CHECK ((failed > 0) = (first_at IS NOT NULL) AND (failed > 0) = (last_at IS NOT NULL) AND (failed > 0) = (last_id IS NOT NULL))
 );
 
--- The code with which the job had failed before its last status; NULL: it had not. Only the statement that sets it reads it.
-ALTER TABLE jobs ADD COLUMN failed_as text;
-
 INSERT INTO failure_entries (owner_id, job_type, error_code, kept, failed, first_at, last_at, last_id)
 SELECT owner_id, job_type, coalesce(error_code, ''), count(*), count(*), min(updated_at), max(updated_at),
     (array_agg(job_id ORDER BY updated_at DESC))[1]
@@ -66,4 +63,3 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 DROP TABLE failures, failure_entries;
-ALTER TABLE jobs DROP COLUMN failed_as;

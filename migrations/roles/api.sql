@@ -54,8 +54,7 @@ GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON deleted_jobs TO jobweaver_projection;
 GRANT SELECT, DELETE ON jobs TO jobweaver_projection;
 GRANT UPDATE (
-    status, version, attempt, retry_count, updated_at, snapshot, error_code, progress, cancel_requested_at, ended_as,
-    failed_as
+    status, version, attempt, retry_count, updated_at, snapshot, error_code, progress, cancel_requested_at, ended_as
 ) ON jobs TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON callbacks TO jobweaver_projection;
 GRANT UPDATE (answered_at, output) ON callbacks TO jobweaver_projection;

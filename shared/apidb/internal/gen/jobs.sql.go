@@ -149,7 +149,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.failed_as,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -221,7 +221,6 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.FanOutID,
 		&i.Job.Element,
 		&i.Job.Event,
-		&i.Job.FailedAs,
 		&i.RunAgainAs,
 	)
 	return i, err
@@ -484,20 +483,21 @@ with input as (
                            then jobs.progress end,
         cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
                                    then jobs.cancel_requested_at end,
-        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') -- and after a space, how it had failed
                            then case when jobs.status <> input.status or jobs.attempt <> input.attempt
-                                     then jobs.status else '' end end,
-        failed_as   = case when jobs.status = 'FAILED' and (input.status <> 'FAILED' or jobs.attempt <> input.attempt
-                                or coalesce(jobs.error_code, '') <> left(input.error_code, 255))
-                           then coalesce(jobs.error_code, '') end
+                                     then jobs.status else '' end
+                               || case when jobs.status = 'FAILED' and (input.status <> 'FAILED' or jobs.attempt <> input.attempt
+                                                or coalesce(jobs.error_code, '') <> left(input.error_code, 255))
+                                       then ' ' || coalesce(jobs.error_code, '') else '' end end
     from input
     where jobs.job_id = any (array[input.job_id]) and jobs.version < input.version
-    returning jobs.job_id, jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
-        jobs.failed_as, jobs.updated_at,
+    returning jobs.job_id, jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.error_code, jobs.updated_at,
+        split_part(jobs.ended_as, ' ', 1) as ended_as,
+        case when position(' ' in jobs.ended_as) > 0 then substr(jobs.ended_as, position(' ' in jobs.ended_as) + 1) end as failed_as,
         date_trunc('minute', jobs.updated_at) as minute,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                  and jobs.ended_as is distinct from ''
+                  and split_part(jobs.ended_as, ' ', 1) is distinct from ''
              then json_build_object(
                 'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
                 'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'spec', jobs.spec,
@@ -968,11 +968,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.spec, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.failed_as, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.spec, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.failed_as, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and held is null and coalesce(released_at, created_at) <= pass.until - $5::interval
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))

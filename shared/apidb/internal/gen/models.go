@@ -153,7 +153,6 @@ type Job struct {
 	FanOutID          *uuid.UUID
 	Element           *int32
 	Event             json.RawMessage
-	FailedAs          *string
 }
 
 type Queue struct {
