@@ -17,14 +17,14 @@ import (
 const (
 	// mostGroups bounds how many groups a read looks at. Handlers choose the error codes.
 	mostGroups = 5000
-	// failureHours is for how many hours failures are counted by the hour: today's, and yesterday's to compare them with.
+	// failureHours is for how many hours failures are counted by the hour: a day, and the day before to compare with.
 	failureHours = 48
 	// rememberFailures is how long a group without jobs is kept.
 	rememberFailures = 30 * 24 * time.Hour
 )
 
-// FailureGroups are an owner's FAILED jobs by type and error code, the largest group first. Callers share the slice, and
-// must not change it.
+// FailureGroups are an owner's FAILED jobs by type and error code, the largest group first. Callers share the slice,
+// and must not change it.
 type FailureGroups struct {
 	At       time.Time
 	Groups   []FailureGroup
@@ -116,7 +116,8 @@ func sumFailures(ctx context.Context, q *gen.Queries, now time.Time) (more bool,
 	if err := sums.put(ctx, q, now); err != nil {
 		return false, err
 	}
-	gone, err := q.FailuresForget(ctx, gen.FailuresForgetParams{Before: now.Add(-rememberFailures), MaxFailures: mostTallies})
+	old := gen.FailuresForgetParams{Before: now.Add(-rememberFailures), MaxFailures: mostTallies}
+	gone, err := q.FailuresForget(ctx, old)
 	return len(entries) == mostEntries || gone == mostTallies, err
 }
 
@@ -143,9 +144,7 @@ func (fs failures) addRow(row *gen.Failure) {
 
 // put adds the stored rows to the sums, and stores these.
 func (fs failures) put(ctx context.Context, q *gen.Queries, now time.Time) error {
-	keys := slices.SortedFunc(maps.Keys(fs), func(a, b failureKey) int {
-		return cmp.Or(cmp.Compare(a.of.ID(), b.of.ID()), cmp.Compare(a.jobType, b.jobType), cmp.Compare(a.errorCode, b.errorCode))
-	})
+	keys := slices.Collect(maps.Keys(fs))
 	if err := fs.addStored(ctx, q, keys); err != nil || len(keys) == 0 {
 		return err
 	}

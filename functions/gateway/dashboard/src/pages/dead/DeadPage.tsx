@@ -6,7 +6,7 @@ import { PageHeader } from '../../app/PageHeader';
 import { useSearch } from '../../app/useSearch';
 import { count, plural } from '../../format/number';
 import { usePolling } from '../../live/live';
-import { Button, IconButton } from '../../ui/Button';
+import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
 import { Choice } from '../../ui/Choice';
 import { EmptyState } from '../../ui/EmptyState';
@@ -82,6 +82,7 @@ interface FiltersProps {
 }
 
 function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
+  const me = useMe();
   const stats = useQuery({ ...statsQuery, staleTime: 30_000 });
   const types = stats.data?.types.filter(({ jobs }) => jobs.FAILED > 0).map(({ jobType }) => jobType) ?? [];
   const codes = [...new Set(groups.map(({ errorCode }) => errorCode ?? NO_CODE))].sort();
@@ -90,11 +91,8 @@ function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
       <Choice label="Job type" value={filters.type} options={types} onChange={(type) => onChange({ ...filters, type })} />
       <Choice label="Error code" value={filters.errorCode} options={codes} onChange={(errorCode) => onChange({ ...filters, errorCode })} />
       <Choice label="Failed" all="at any time" value={filters.seen} options={SEEN} onChange={(seen) => onChange({ ...filters, seen })} />
-      {filters.ownerId && (
-        <span className="set-filter">
-          Owner <strong>{filters.ownerId}</strong>
-          <IconButton icon="close" label="Remove the filter Owner" onClick={() => onChange({ ...filters, ownerId: '' })} />
-        </span>
+      {(me.ownerId === null || filters.ownerId) && (
+        <OwnerField key={filters.ownerId} value={filters.ownerId} onChange={(ownerId) => onChange({ ...filters, ownerId })} />
       )}
       {filtered && (
         <Button small variant="quiet" onClick={() => onChange(readDeadFilters({}))}>
@@ -102,6 +100,31 @@ function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
         </Button>
       )}
     </div>
+  );
+}
+
+/** OwnerField filters by an owner when Enter is pressed, or when the field loses the focus. */
+function OwnerField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const [text, setText] = useState(value);
+  const apply = () => text.trim() !== value && onChange(text.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply();
+      }}
+    >
+      <input
+        className="input choice"
+        aria-label="Owner"
+        placeholder="Owner: all"
+        spellCheck={false}
+        maxLength={255}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={apply}
+      />
+    </form>
   );
 }
 
