@@ -40,7 +40,7 @@ test('the dead letters of a group are redriven one by one, and together', async 
 test('several groups are deleted together, beside a group that is larger than all', async ({ page, open, api, site, unique }) => {
   const [first, second, noise] = ['A', 'B', 'NOISE'].map((end) => `${unique.toUpperCase()}.${end}`) as [string, string, string];
   const made = await Promise.all([first, first, second].map((code) => api<Job>('POST', '/api/jobs?wait=30s', failing(code, unique))));
-  await Promise.all(Array.from({ length: 3 }, () => api('POST', '/api/jobs/batch', Array.from({ length: 100 }, () => failing(noise, `${unique}-noise`)))));
+  await Promise.all(Array.from({ length: 3 }, () => api('POST', '/api/jobs/batch', { jobs: Array.from({ length: 100 }, () => failing(noise, `${unique}-noise`)) })));
   await expect.poll(async () => (await api<{ jobs: number }>('GET', `/api/jobs/dead/groups?errorCode=${noise}`)).jobs, { timeout: 60_000 }).toBe(300);
   const dialog = page.getByRole('dialog');
 
