@@ -47,7 +47,7 @@ export default function DeadPage() {
       {found.data && groups.length > 0 && (
         <>
           {mayOperate && <Commands chosen={chosen} onCommand={(command) => setAsked({ command, groups: chosen })} onClear={() => setSelected(NONE)} />}
-          <Card flush>
+          <Card flush className="dead-table">
             <GroupTable groups={groups} ownerId={filters.ownerId} selected={mayOperate ? selected : null} onSelect={setSelected} />
             <p className="load-more muted small" aria-live="polite">
               {plural(found.data.jobs, 'job')} in {plural(found.data.total, 'group')}

@@ -23,11 +23,11 @@ export function EndedForm({ onShow }: { onShow: (since: string, until: string) =
       <label className="small muted" htmlFor={`${id}-from`}>
         Jobs that ended from
       </label>
-      <input id={`${id}-from`} className="input choice" type="datetime-local" value={from} max={until} onChange={(event) => setFrom(event.target.value)} />
+      <input id={`${id}-from`} className="input" type="datetime-local" value={from} max={until} onChange={(event) => setFrom(event.target.value)} />
       <label className="small muted" htmlFor={`${id}-until`}>
         to
       </label>
-      <input id={`${id}-until`} className="input choice" type="datetime-local" value={until} onChange={(event) => setUntil(event.target.value)} />
+      <input id={`${id}-until`} className="input" type="datetime-local" value={until} onChange={(event) => setUntil(event.target.value)} />
       <Button small type="submit" disabled={wrong !== ''} title={wrong || undefined}>
         Show
       </Button>

@@ -56,7 +56,7 @@ export function trend(status: Status, { jobs, throughput }: Pick<Schemas['Stats'
   const hour = sum(throughput.minutes);
   switch (status) {
     case 'COMPLETED':
-      return `+${compact(hour.completed)} in an hour`;
+      return hour.completed > 0 ? `+${compact(hour.completed)} in an hour` : '';
     case 'FAILED':
       return hour.failed > 0 ? `+${compact(hour.failed)} in an hour` : '';
     case 'CANCELLED':

@@ -5,7 +5,6 @@ import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
 import { paths } from '../../app/paths';
 import { count, perSecond, plural } from '../../format/number';
-import { Badge } from '../../ui/Badge';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
 import { EmptyState } from '../../ui/EmptyState';
@@ -121,7 +120,7 @@ function Held({ control, pending }: { control: Schemas['Control']; pending: numb
     <p className={`held ${control.paused ? 'held-paused' : ''}`}>
       {control.paused && (
         <>
-          <Badge tone="warn">paused</Badge> It holds {plural(pending, 'job')}; those that run go on.{' '}
+          <strong>Paused.</strong> It holds {plural(pending, 'job')}; those that run go on.{' '}
         </>
       )}
       {limits.length > 0 && `Limited: ${limits.join(', ')}. `}
