@@ -34,7 +34,7 @@ export function SubjectPage({ subject }: { subject: Subject }) {
   const filter = filterOf(subject);
   const noun = kind === 'queue' ? 'queue' : 'job type';
   const empty = stats.data && !hasJobs(stats.data);
-  if (empty && known === false) {
+  if (empty && known.is === false) {
     return (
       <>
         <PageHeader title={name} lead={`A ${noun}`} />
@@ -51,7 +51,7 @@ export function SubjectPage({ subject }: { subject: Subject }) {
       <PageHeader title={name} lead={<>{kind === 'queue' ? 'Queue' : 'Job type'} · <Link href={paths.jobs(filter)}>All its jobs</Link></>}>
         {control.data && <Actions control={control.data} />}
       </PageHeader>
-      {control.data && stats.data && <Held control={control.data} pending={stats.data.jobs.PENDING} />}
+      {stats.data && <Held control={control.data} paused={control.data?.paused ?? known.paused} pending={stats.data.jobs.PENDING} />}
       {stats.isError && !stats.data && <ErrorBox error={stats.error} title="The statistics cannot be shown" onRetry={() => void stats.refetch()} />}
       {stats.isPending && <Skeleton lines={8} />}
       {stats.data && (
@@ -108,27 +108,29 @@ function Actions({ control }: { control: Schemas['Control'] }) {
 }
 
 /** Held shows the pause and the limits of the subject, if it has any. */
-function Held({ control, pending }: { control: Schemas['Control']; pending: number }) {
+function Held({ control, paused, pending }: { control: Schemas['Control'] | undefined; paused: boolean; pending: number }) {
   const limits = [
-    control.maxRunning === null ? '' : `at most ${count(control.maxRunning)} run at once`,
-    control.startsPerSecond === null ? '' : `at most ${perSecond(control.startsPerSecond)} start`,
+    typeof control?.maxRunning === 'number' ? `at most ${count(control.maxRunning)} run at once` : '',
+    typeof control?.startsPerSecond === 'number' ? `at most ${perSecond(control.startsPerSecond)} start` : '',
   ].filter(Boolean);
-  if (!control.paused && limits.length === 0) {
+  if (!paused && limits.length === 0) {
     return null;
   }
   return (
-    <p className={`held ${control.paused ? 'held-paused' : ''}`}>
-      {control.paused && (
+    <p className={`held ${paused ? 'held-paused' : ''}`}>
+      {paused && (
         <>
           <strong>Paused.</strong> It holds {plural(pending, 'job')}; those that run go on.{' '}
         </>
       )}
       {limits.length > 0 && `Limited: ${limits.join(', ')}. `}
-      <span className="muted">
-        {inWords(control).replace(/^./, (first) => first.toUpperCase())} was changed <RelativeTime at={control.updatedAt} />
-        {control.updatedBy && ` by ${control.updatedBy}`}
-        {!control.applied && '; the scheduler will apply it in a moment'}.
-      </span>
+      {control && (
+        <span className="muted">
+          {inWords(control).replace(/^./, (first) => first.toUpperCase())} was changed <RelativeTime at={control.updatedAt} />
+          {control.updatedBy && ` by ${control.updatedBy}`}
+          {!control.applied && '; the scheduler will apply it in a moment'}.
+        </span>
+      )}
     </p>
   );
 }

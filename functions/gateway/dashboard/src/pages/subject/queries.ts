@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer, api } from '../../api/client';
+import { useMay } from '../../api/me';
 import { jobTypesQuery } from '../../api/queries';
 import { usePolling } from '../../live/live';
 
@@ -35,23 +36,33 @@ export function useWaiting(subject: Subject, enabled: boolean) {
   });
 }
 
-/** useControl reads the pause and the limits of the subject; version 0 if it never had any. */
+/** useControl reads the pause and the limits of the subject; version 0 if it never had any. Only the installation sees them. */
 export function useControl({ kind, name }: Subject) {
   return useQuery({
     queryKey: ['controls', kind, name],
     queryFn: ({ signal }) => answer(api.GET('/api/controls/{kind}/{name}', { params: { path: { kind, name } }, signal })),
     refetchInterval: usePolling(5000),
+    enabled: useMay()('installation'),
   });
 }
 
-/** useKnown returns whether the installation knows the queue or the job type; undefined: not yet read. */
-export function useKnown({ kind, name }: Subject): boolean | undefined {
+/** Known is whether the installation has the queue or the job type, and whether a queue is paused. */
+interface Known {
+  is: boolean | undefined; // undefined: not yet read
+  paused: boolean;
+}
+
+export function useKnown({ kind, name }: Subject): Known {
   const queues = useQuery({
     queryKey: ['queues'],
     queryFn: ({ signal }) => answer(api.GET('/api/queues', { signal })),
     enabled: kind === 'queue',
-    refetchInterval: usePolling(10_000),
+    refetchInterval: usePolling(5000),
   });
   const types = useQuery({ ...jobTypesQuery, enabled: kind === 'type' });
-  return kind === 'queue' ? queues.data?.queues.some(({ queue }) => queue === name) : types.data?.jobTypes.some((type) => type.name === name);
+  if (kind === 'type') {
+    return { is: types.data?.jobTypes.some((type) => type.name === name), paused: false };
+  }
+  const found = queues.data?.queues.find(({ queue }) => queue === name);
+  return { is: queues.data && found !== undefined, paused: found?.paused ?? false };
 }
