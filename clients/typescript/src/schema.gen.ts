@@ -2526,7 +2526,7 @@ export interface components {
             at: components["schemas"]["Instant"];
             /** @description When the first of the hours of each group began. */
             hoursSince: components["schemas"]["Instant"];
-            /** @description The jobs of all groups that match */
+            /** @description The jobs of all groups that match, also of those beyond the limit. */
             jobs: number;
             /** @description How many groups match. */
             total: number;

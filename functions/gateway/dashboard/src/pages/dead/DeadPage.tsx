@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { seesOwnersJobs, useMay, useMe } from '../../api/me';
 import { statsQuery } from '../../api/queries';
 import { PageHeader } from '../../app/PageHeader';
@@ -89,10 +89,10 @@ function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
   return (
     <div className="row-wrap" role="search" aria-label="Filter dead letters">
       <Choice label="Job type" value={filters.type} options={types} onChange={(type) => onChange({ ...filters, type })} />
-      <Choice label="Error code" value={filters.errorCode} options={codes} onChange={(errorCode) => onChange({ ...filters, errorCode })} />
+      <TextFilter key={`code ${filters.errorCode}`} label="Error code" value={filters.errorCode} options={codes} onChange={(errorCode) => onChange({ ...filters, errorCode })} />
       <Choice label="Failed" all="at any time" value={filters.seen} options={SEEN} onChange={(seen) => onChange({ ...filters, seen })} />
       {(me.ownerId === null || filters.ownerId) && (
-        <OwnerField key={filters.ownerId} value={filters.ownerId} onChange={(ownerId) => onChange({ ...filters, ownerId })} />
+        <TextFilter key={`owner ${filters.ownerId}`} label="Owner" value={filters.ownerId} onChange={(ownerId) => onChange({ ...filters, ownerId })} />
       )}
       {filtered && (
         <Button small variant="quiet" onClick={() => onChange(readDeadFilters({}))}>
@@ -103,27 +103,46 @@ function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
   );
 }
 
-/** OwnerField filters by an owner when Enter is pressed, or when the field loses the focus. */
-function OwnerField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+interface TextFilterProps {
+  label: string;
+  value: string;
+  options?: readonly string[];
+  onChange: (value: string) => void;
+}
+
+/** TextFilter filters by a text when Enter is pressed, an option is chosen, or the field loses the focus. */
+function TextFilter({ label, value, options = [], onChange }: TextFilterProps) {
+  const id = useId();
   const [text, setText] = useState(value);
-  const apply = () => text.trim() !== value && onChange(text.trim());
+  const apply = (next: string) => next.trim() !== value && onChange(next.trim());
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        apply();
+        apply(text);
       }}
     >
       <input
         className="input choice"
-        aria-label="Owner"
-        placeholder="Owner: all"
+        aria-label={label}
+        placeholder={`${label}: all`}
+        list={id}
         spellCheck={false}
         maxLength={255}
         value={text}
-        onChange={(event) => setText(event.target.value)}
-        onBlur={apply}
+        onChange={(event) => {
+          setText(event.target.value);
+          if (options.includes(event.target.value)) {
+            apply(event.target.value);
+          }
+        }}
+        onBlur={() => apply(text)}
       />
+      <datalist id={id}>
+        {options.map((option) => (
+          <option key={option} value={option} />
+        ))}
+      </datalist>
     </form>
   );
 }
