@@ -70,11 +70,11 @@ func TestDeadJobsAreGroupedByTypeAndErrorCode(t *testing.T) {
 	first := h.fail("MAIL", "SMTP", "second", now.Add(-2*time.Hour))
 	last := h.fail("MAIL", "SMTP", "third", now)
 	h.fail("MAIL", "", "no code", now)
-	h.fail("REPORT", "SMTP", "of another type", now.Add(-time.Hour))
+	h.fail("SLOW", "SMTP", "of another type", now.Add(-time.Hour))
 	h.scheduler(h.submit(plainJob), 1, jobstate.Completed, nil)
 
 	all := h.deadGroups("")
-	if all.names() != "MAIL SMTP 3, MAIL - 1, REPORT SMTP 1" || all.Jobs != 5 || all.Total != 3 || !all.Complete {
+	if all.names() != "MAIL SMTP 3, MAIL - 1, SLOW SMTP 1" || all.Jobs != 5 || all.Total != 3 || !all.Complete {
 		t.Fatalf("%+v", all)
 	}
 	mail := all.Groups[0]
@@ -87,7 +87,7 @@ func TestDeadJobsAreGroupedByTypeAndErrorCode(t *testing.T) {
 		t.Errorf("%+v", mail)
 	}
 	for query, want := range map[string]string{
-		"type=MAIL": "MAIL SMTP 3, MAIL - 1", "errorCode=SMTP": "MAIL SMTP 3, REPORT SMTP 1", "noErrorCode=true": "MAIL - 1",
+		"type=MAIL": "MAIL SMTP 3, MAIL - 1", "errorCode=SMTP": "MAIL SMTP 3, SLOW SMTP 1", "noErrorCode=true": "MAIL - 1",
 		"type=MAIL&errorCode=SMTP": "MAIL SMTP 3", "type=NONE": "", "limit=1": "MAIL SMTP 3", "ownerId=acme": "",
 		"since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339Nano)): "MAIL SMTP 3, MAIL - 1",
 	} {
