@@ -1017,7 +1017,7 @@ class JobTypeDefinition(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    title: Annotated[str | None, Field(description="What the type does", max_length=200)] = None
+    title: Annotated[str | None, Field(description="What the type does, in a few words.", max_length=200)] = None
     description: Annotated[str | None, Field(max_length=4000)] = None
     schema_: Annotated[
         dict[str, Any] | bool | None,
@@ -3135,7 +3135,7 @@ class DeadGroups(BaseModel):
     )
     at: AwareDatetime
     hours_since: Annotated[AwareDatetime, Field(alias="hoursSince", description="When the first of the hours of each group began.")]
-    jobs: Annotated[int, Field(description="The jobs of all groups that match", ge=0)]
+    jobs: Annotated[int, Field(description="The jobs of all groups that match, also of those beyond the limit.", ge=0)]
     total: Annotated[int, Field(description="How many groups match.", ge=0)]
     complete: Annotated[
         bool, Field(description="False if there are more than 5,000 groups. Only the largest are searched then, and counted.")

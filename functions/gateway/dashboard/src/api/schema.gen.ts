@@ -2931,7 +2931,7 @@ export interface components {
             schedules: components["schemas"]["ScheduleRequest"][];
         };
         JobTypeDefinition: {
-            /** @description What the type does */
+            /** @description What the type does, in a few words. */
             title?: string | null;
             description?: string | null;
             /**
