@@ -52,7 +52,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	payloads := jobtypes.NewPayloads(store.workers.AdvertisedTypes, store.types)
 
 	api.jobs = &jobs.API{
-		Store: store.jobs, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog,
+		Store: store.jobs, Stats: store.stats, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog,
 		Sealer: s.sealer, Sealed: sealed,
 	}
 	api.submit = &submit.API{

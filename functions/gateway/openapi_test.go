@@ -61,7 +61,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	}
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
-		"POST /api/jobs/{jobId}/reschedule", "POST /api/jobs/{jobId}/run-again", "POST /api/jobs/callback", "DELETE /api/jobs/{jobId}", "PATCH /api/jobs/{jobId}", "GET /api/jobs/dead",
+		"POST /api/jobs/{jobId}/reschedule", "POST /api/jobs/{jobId}/run-again", "POST /api/jobs/callback", "DELETE /api/jobs/{jobId}", "PATCH /api/jobs/{jobId}", "GET /api/jobs/dead", "GET /api/jobs/dead/groups",
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"POST /api/batches", "GET /api/batches", "GET /api/batches/{batchId}", "POST /api/batches/{batchId}/close",
 		"POST /api/batches/{batchId}/cancel", "POST /api/batches/{batchId}/retry",

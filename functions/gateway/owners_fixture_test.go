@@ -150,7 +150,7 @@ func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 	canary := "canary-of-" + x.owner
 	for path, want := range map[string]string{
 		"/api/jobs": x.job, "/api/jobs?status=COMPLETED": x.job, "/api/jobs?tag=" + x.tag: x.job,
-		"/api/jobs?orderingKey=" + x.orderingKey: `"blockedBy":[{`, "/api/jobs?fanOutId=" + x.job: x.orderingKey, "/api/jobs/dead": x.dead, "/api/jobs/" + x.job: canary,
+		"/api/jobs?orderingKey=" + x.orderingKey: `"blockedBy":[{`, "/api/jobs?fanOutId=" + x.job: x.orderingKey, "/api/jobs/dead": x.dead, "/api/jobs/dead/groups": x.dead, "/api/jobs/" + x.job: canary,
 		"/api/jobs/" + x.job + "/logs": canary, "/api/jobs/" + x.job + "/deliveries": canary, "/api/deliveries": canary,
 		"/api/operations": x.op, "/api/operations/" + x.op: x.op, "/api/schedules": canary, "/api/schedules/" + x.schedule: canary,
 		"/api/schedules/" + x.schedule + "/ticks": "manual", "/api/controls": x.owner,

@@ -113,7 +113,7 @@ var bodies = map[string]func(things) []string{
 	},
 	"rotateKey": func(things) []string { return []string{`{"overlapSeconds": 5}`} },
 
-	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
+	"listJobs": nil, "listDeadJobs": nil, "listDeadJobGroups": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
 	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,

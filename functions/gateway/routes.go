@@ -43,6 +43,7 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.api.callbacks.Receive)},
 		{http.MethodGet, "/api/jobs", access.Read, f.api.jobs.List},
 		{http.MethodGet, "/api/jobs/dead", access.Read, f.api.jobs.ListDead},
+		{http.MethodGet, "/api/jobs/dead/groups", access.Read, f.api.jobs.ListGroups},
 		{http.MethodGet, "/api/jobs/:jobId", access.Read, f.api.jobs.Get},
 		{http.MethodGet, "/api/jobs/:jobId/logs", access.Read, f.api.jobs.GetLogs},
 		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, noQuery(noBody(f.api.commands.Cancel))},

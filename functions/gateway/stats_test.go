@@ -38,6 +38,11 @@ type statsBody struct {
 		Run struct {
 			Count int
 			P50Ms *float64
+
+			Histogram []struct {
+				UpToMs float64
+				Jobs   int
+			}
 		}
 	}
 }
@@ -82,6 +87,12 @@ func TestStatisticsCountJobs(t *testing.T) {
 	if mail := h.stats("?type=MAIL&queue=default"); mail.Jobs["PENDING"] != 1 || mail.Jobs["COMPLETED"] != 0 ||
 		mail.Latency["1h"].Run.P50Ms != nil {
 		t.Errorf("of e-mails %+v", mail)
+	}
+	for _, query := range []string{"?type=SIMULATION", "?queue=default"} {
+		bars := h.stats(query).Latency["1h"].Run.Histogram
+		if len(bars) != 1 || bars[0].UpToMs != 131.072 || bars[0].Jobs != 1 || all.Latency["1h"].Run.Histogram != nil {
+			t.Errorf("%s: the histogram %+v, of all jobs %+v", query, bars, all.Latency["1h"].Run.Histogram)
+		}
 	}
 	h.get("/api/stats?x=1").wantError(apierror.InvalidJobRequest, "x")
 }

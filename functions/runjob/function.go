@@ -32,15 +32,16 @@ const Name = "runjob"
 
 // Function is one worker. Its id is new at each start, so a Function runs once.
 type Function struct {
-	id       string
-	cfg      Config
-	timing   timing
-	store    *workerdb.Store
-	registry *handlers.Registry
-	sealer   *sealing.Sealer
-	metrics  *metrics
-	troubles *troubles
-	meter    telemetry.Meter
+	id        string
+	startedAt time.Time
+	cfg       Config
+	timing    timing
+	store     *workerdb.Store
+	registry  *handlers.Registry
+	sealer    *sealing.Sealer
+	metrics   *metrics
+	troubles  *troubles
+	meter     telemetry.Meter
 
 	consumers  *consumers
 	cancels    *kafkaevent.Tailer
@@ -75,7 +76,7 @@ func New(
 		return nil, err
 	}
 	f := &Function{
-		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
+		id: newID(), startedAt: time.Now().UTC(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
 		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),

@@ -198,7 +198,7 @@ func (f *Function) handBack(ctx context.Context) error {
 // nextHeartbeat returns the event with the worker's slots, partitions and attempts.
 func (f *Function) nextHeartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
-	h.WorkerID, h.Version = f.id, f.cfg.Version
+	h.WorkerID, h.Version, h.StartedAt = f.id, f.cfg.Version, f.startedAt
 	h.Queues, h.JobTypes, h.Partitions = f.consumers.queues(), f.registry.JobTypes(), f.consumers.held()
 	h.Follows = f.consumers.follows()
 	h.OnlyTypes = f.cfg.Demand == nil && !f.registry.RunsAny()

@@ -31,6 +31,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	}
 	answers["GET /api/controls"] = `{"controls":[]}`
 	answers["GET /api/jobs/dead"] = `{"jobs":[],"nextCursor":null}`
+	answers["GET /api/jobs/dead/groups"] = `{"groups":[{"jobType":"A","errorCode":null,"jobs":7,"new":true,"hours":[1,2],"dayBefore":5,
+		"firstFailedAt":"2026-11-22T08:00:00Z","lastFailedAt":"2026-11-22T08:00:00Z","example":{"jobId":"j1","message":"no address"}}]}`
 	schedule := `{"name":"s","cron":"@daily","timeZone":"UTC","overlap":"allow","missed":"one","upcoming":["2026-01-02T03:04:05Z"]}`
 	for _, asked := range []string{
 		"POST /api/schedules", "PUT /api/schedules/s", "GET /api/schedules/s", "POST /api/schedules/s/pause",
@@ -127,8 +129,10 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 			"POST /api/jobs",
 			`{"jobType":"A","maxRetryCount":3,"ownerId":"acme","payload":{},"priority":0,"retryPolicy":{"type":"fixed","delayMs":5}}`, "j1",
 		},
-		"retry --all --yes":                            {"POST /api/operations", `{"command":"retry","filter":{"all":true}}`, "o1"},
-		"dead --type A --limit 5":                      {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
+		"retry --all --yes":       {"POST /api/operations", `{"command":"retry","filter":{"all":true}}`, "o1"},
+		"dead --type A --limit 5": {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
+		"dead groups":             {"GET /api/jobs/dead/groups?limit=200", "", "A     -           7     3     5             true"},
+		"dead groups --owner acme --since 2026-11-22T08:00:00Z": {"GET /api/jobs/dead/groups?limit=200&ownerId=acme&since=2026-11-22T08%3A00%3A00Z", "", "no address"},
 		"operations list":                              {"GET /api/operations?", "", "more: --cursor c"},
 		"operations get o1":                            {"GET /api/operations/o1", "", "o1"},
 		"operations abort o1":                          {"POST /api/operations/o1/abort", "", "o1"},

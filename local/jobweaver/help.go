@@ -66,6 +66,7 @@ jobweaver run-again ID --set payload.to=a@b.example --set tags=null --priority 5
 echo '{"payload":{"steps":[{"type":"LOG","message":"again"}]}}' | jobweaver run-again ID -`,
 	"delete":        "jobweaver delete ID\njobweaver delete --status COMPLETED --ended-until 30d --yes",
 	"dead":          "jobweaver dead --type EMAIL --ended-since 1d",
+	"dead groups":   "jobweaver dead groups --since 1d",
 	"dead redrive":  "jobweaver dead redrive --type EMAIL --wait\njobweaver dead redrive --all --dry-run",
 	"rejected list": "jobweaver rejected list --topic job-created --redriven false",
 	"rejected redrive": `jobweaver rejected redrive --function ingest --since 2h

@@ -46,7 +46,8 @@ GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_ga
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
 GRANT SELECT, DELETE ON rejected_records TO jobweaver_gateway;
 GRANT UPDATE (redriven_at, redriven_by) ON rejected_records TO jobweaver_gateway;
-GRANT SELECT ON attempt_logs, batch_deletions, deleted_jobs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
+GRANT SELECT ON attempt_logs, batch_deletions, deleted_jobs, failure_entries, failures, job_counts TO jobweaver_gateway;
+GRANT SELECT ON operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
 -- Stores the scheduler's statuses, and deletes old rows.
@@ -63,7 +64,8 @@ GRANT INSERT ON batch_deletions TO jobweaver_projection;
 GRANT SELECT, DELETE ON replaced_jobs TO jobweaver_projection;
 GRANT SELECT, DELETE ON controls TO jobweaver_projection;
 GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
-GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, failure_entries, failures, tally_entries TO jobweaver_projection;
+GRANT UPDATE (kept, first_at, last_at, last_id, hours) ON failures TO jobweaver_projection;
 GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
 GRANT UPDATE (as_of, took, counts, ended) ON job_counts TO jobweaver_projection;

@@ -192,6 +192,36 @@ CREATE INDEX deliveries_due_by_owner ON deliveries USING btree (owner_id, host, 
 CREATE INDEX deliveries_finished ON deliveries USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX deliveries_owned ON deliveries USING btree (owner_id, status, job_id, version) WHERE (owner_id <> ''::text);
 
+CREATE TABLE failure_entries (
+    id         bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    owner_id   text NOT NULL,
+    job_type   text NOT NULL,
+    error_code text NOT NULL,
+    kept       integer NOT NULL,
+    failed     integer NOT NULL,
+    first_at   timestamp with time zone,
+    last_at    timestamp with time zone,
+    last_id    uuid,
+    CONSTRAINT failure_entries_pkey PRIMARY KEY (id),
+    CONSTRAINT failure_entries_check CHECK ((failed > 0) = (first_at IS NOT NULL) AND (failed > 0) = (last_at IS NOT NULL) AND (failed > 0) = (last_id IS NOT NULL))
+);
+
+CREATE TABLE failures (
+    everyone   boolean NOT NULL,
+    owner_id   text NOT NULL,
+    job_type   text NOT NULL,
+    error_code text NOT NULL,
+    kept       bigint NOT NULL,
+    first_at   timestamp with time zone NOT NULL,
+    last_at    timestamp with time zone NOT NULL,
+    last_id    uuid NOT NULL,
+    hours      json NOT NULL,
+    CONSTRAINT failures_pkey PRIMARY KEY (everyone, owner_id, job_type, error_code),
+    CONSTRAINT failures_check CHECK (NOT everyone OR owner_id = ''::text)
+);
+CREATE INDEX failures_aged ON failures USING btree (last_at) WHERE (kept <= 0);
+CREATE INDEX failures_largest ON failures USING btree (everyone, owner_id, kept) WHERE (kept > 0);
+
 CREATE TABLE job_counts (
     id     boolean NOT NULL DEFAULT true,
     as_of  timestamp with time zone NOT NULL,
@@ -611,6 +641,9 @@ BEGIN
     INSERT INTO tally_entries (owner_id, queue, job_type, what, n, kept)
     SELECT owner_id, queue, job_type, status, 0, -count(*) FROM gone
     WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY owner_id, queue, job_type, status;
+    INSERT INTO failure_entries (owner_id, job_type, error_code, kept, failed)
+    SELECT owner_id, job_type, coalesce(error_code, ''), -count(*), 0 FROM gone
+    WHERE status = 'FAILED' GROUP BY owner_id, job_type, coalesce(error_code, '');
     RETURN NULL;
 END $function$
 ;

@@ -413,6 +413,7 @@ type AttemptLog struct {
 type Heartbeat struct {
 	WorkerID   string             `json:"workerId"`
 	Version    string             `json:"version"`
+	StartedAt  time.Time          `json:"startedAt,omitzero"`
 	Build      string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`

@@ -53,6 +53,7 @@ var actions = map[string]string{
 var reads = map[string]string{
 	"GET /api/jobs":             actionList,
 	"GET /api/jobs/dead":        actionList,
+	"GET /api/jobs/dead/groups": actionList,
 	"GET /api/jobs/:jobId":      "job.read",
 	"GET /api/jobs/:jobId/logs": "job.logs",
 	"GET /api/stream":           "job.stream",

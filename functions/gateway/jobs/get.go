@@ -1,4 +1,4 @@
-// Package jobs serves reads of jobs: single jobs, lists, logs and dead jobs.
+// Package jobs serves reads of jobs: single jobs, lists, logs, dead jobs and why they failed.
 package jobs
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -27,6 +28,7 @@ const (
 // API has the endpoints that read jobs.
 type API struct {
 	Store  *jobstore.Store
+	Stats  *statstore.Store
 	Logs   *logstore.Store
 	Hub    *changes.Hub
 	Ends   *waiters.Waiters

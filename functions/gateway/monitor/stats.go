@@ -96,6 +96,13 @@ type percentiles struct {
 	P50Ms *float64 `json:"p50Ms"`
 	P95Ms *float64 `json:"p95Ms"`
 	P99Ms *float64 `json:"p99Ms"`
+
+	Histogram []bar `json:"histogram,omitempty"` // only of a queue or a job type
+}
+
+type bar struct {
+	UpToMs float64 `json:"upToMs"`
+	Jobs   int64   `json:"jobs"`
 }
 
 // GetStats is GET /api/stats.
@@ -111,7 +118,31 @@ func (a *API) GetStats(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, NewStats(&stats))
+	body := NewStats(&stats)
+	if queue != "" || jobType != "" {
+		body.addHistograms(&stats)
+	}
+	return edge.Answer(c, http.StatusOK, body)
+}
+
+// addHistograms adds the histograms. Statistics of everything, which each overview reads and streams every few seconds,
+// have none.
+func (s *Statistics) addHistograms(of *statstore.Stats) {
+	l := of.Latencies
+	for window, from := range map[string]statstore.Latency{"5m": of.Latency5, "1h": l.Hour, "24h": l.Day, "30d": l.Month} {
+		to := s.Latency[window]
+		to.AcceptToStart.Histogram, to.Run.Histogram = newHistogram(from.Waited), newHistogram(from.Ran)
+		to.AcceptToEnd.Histogram = newHistogram(from.Took)
+		s.Latency[window] = to
+	}
+}
+
+func newHistogram(of statstore.Percentiles) []bar {
+	bars := make([]bar, len(of.Bars))
+	for i, b := range of.Bars {
+		bars[i] = bar{UpToMs: float64(b.UpTo.Microseconds()) / 1000, Jobs: b.Count}
+	}
+	return bars
 }
 
 // NewStats converts statistics for a response.

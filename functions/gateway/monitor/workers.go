@@ -37,6 +37,7 @@ type workerBody struct {
 	Stopping   bool               `json:"stopping"`
 	Draining   bool               `json:"draining"`
 	Drained    bool               `json:"drained"`
+	StartedAt  *time.Time         `json:"startedAt"` // nil: an older version, which does not report it
 	SeenAt     time.Time          `json:"seenAt"`
 	Queues     []string           `json:"queues"`
 	JobTypes   []string           `json:"jobTypes"`
@@ -108,6 +109,9 @@ func newWorkerBody(w *workerstore.Worker) workerBody {
 		Draining: w.Draining(), Drained: w.Drained(), SeenAt: w.SeenAt.UTC(),
 		Queues: jobview.List(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
 		Slots: w.Slots, Attempts: make([]heldAttempt, len(w.Attempts)),
+	}
+	if !w.StartedAt.IsZero() {
+		body.StartedAt = jobview.UTC(&w.StartedAt)
 	}
 	for i, typ := range w.JobTypes {
 		body.JobTypes[i] = typ.Name

@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// NewDead makes the command dead, which lists dead jobs and redrives them.
+// NewDead makes the command dead, which lists, counts and redrives dead jobs.
 func NewDead() *cobra.Command {
 	var filter filterFlags
 	var page cli.PageFlags
@@ -18,6 +18,6 @@ func NewDead() *cobra.Command {
 	page.Register(list)
 	redrive := (&jobCommand{name: "retry", short: "Run a dead job again", dead: true}).cobra()
 	redrive.Use = "redrive [ID…]"
-	list.AddCommand(redrive)
+	list.AddCommand(redrive, newGroups())
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -390,7 +391,7 @@ func (x *run) filters(ctx context.Context) {
 	}
 }
 
-// counts reads the statistics, which are of the owner's jobs.
+// counts reads the statistics and the groups of dead jobs, which are of the owner's jobs.
 func (x *run) counts(ctx context.Context) {
 	for range 20 { // they are at most a second old
 		retry.Pause(ctx, 500*time.Millisecond)
@@ -400,10 +401,39 @@ func (x *run) counts(ctx context.Context) {
 			return err
 		}))
 		x.rec.Counts = stats.Jobs
-		if countsAgree(x.rec) {
+		var dead struct {
+			Groups []struct {
+				JobType, ErrorCode string
+				Jobs               int
+			}
+		}
+		x.read("read the groups of dead jobs", x.patiently(ctx, func() error {
+			_, err := x.API.Do(ctx, http.MethodGet, "/api/jobs/dead/groups?limit=200", "", nil, &dead)
+			return err
+		}))
+		x.rec.Dead = map[string]int{}
+		for _, group := range dead.Groups {
+			x.rec.Dead[group.JobType+" "+group.ErrorCode] = group.Jobs
+		}
+		if countsAgree(x.rec) && deadAgree(x.rec) {
 			return
 		}
 	}
+}
+
+// deadAgree reports whether the groups of dead jobs show what the list shows.
+func deadAgree(r *Record) bool {
+	shown := map[string]int{}
+	for _, j := range r.Listed {
+		if j.Status == client.Failed {
+			code := ""
+			if j.LastError != nil {
+				code = j.LastError.ErrorCode
+			}
+			shown[j.JobType+" "+code]++
+		}
+	}
+	return maps.Equal(r.Dead, shown)
 }
 
 // countsAgree reports whether the statistics show what the list shows.

@@ -457,8 +457,12 @@ var planted = map[string]func(*facts) bool{
 		return false
 	},
 	"statistics": func(f *facts) bool { f.Counts[client.Completed]++; return true },
-	"deleted":    ran(func(f *facts, j *client.Job, _ *Run) { f.Remaining = []string{j.JobID} }),
-	"answered":   func(f *facts) bool { f.Asked[0].Status = 500; return true },
+	"dead groups": func(f *facts) bool {
+		f.Dead = map[string]int{"NONE": 1}
+		return true
+	},
+	"deleted":  ran(func(f *facts, j *client.Job, _ *Run) { f.Remaining = []string{j.JobID} }),
+	"answered": func(f *facts) bool { f.Asked[0].Status = 500; return true },
 	"understood": func(f *facts) bool {
 		f.Troubles = append(f.Troubles, fmt.Sprintf("%s was answered 400", "/api/jobs"))
 		return true

@@ -42,6 +42,7 @@ type Record struct {
 	Ticks      map[string][]Tick        `json:"ticks,omitempty"`
 	Deliveries map[string][]Delivery    `json:"deliveries,omitempty"`
 	Counts     map[string]int           `json:"counts,omitempty"`    // of the statistics
+	Dead       map[string]int           `json:"dead,omitempty"`      // FAILED jobs by type and error code
 	Unchanged  map[string]int           `json:"unchanged,omitempty"` // what a GET with the last ETag was answered
 	Blocked    []Blocked                `json:"blocked,omitempty"`
 	Filters    map[string][]string      `json:"filters,omitempty"` // what a filter found, by its query

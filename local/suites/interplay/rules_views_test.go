@@ -37,6 +37,14 @@ var viewRules = []Rule{
 		},
 	},
 	{
+		"dead groups", "Count FAILED jobs by job type and error code", "openapi.yaml, listDeadJobGroups",
+		func(f *facts, found func(_, _, _ string)) {
+			if f.Dead != nil && !deadAgree(f.Record) {
+				found(f.Owner, "the failures of the list", fmt.Sprint(f.Dead))
+			}
+		},
+	},
+	{
 		"deleted", "A COMPLETED, FAILED or CANCELLED job is deleted with its log.", "openapi.yaml, deleteJob",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, id := range f.Remaining {

@@ -202,16 +202,21 @@ with input as (
                            then jobs.progress end,
         cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
                                    then jobs.cancel_requested_at end,
-        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') -- and after a space, how it had failed
                            then case when jobs.status <> input.status or jobs.attempt <> input.attempt
-                                     then jobs.status else '' end end
+                                     then jobs.status else '' end
+                               || case when jobs.status = 'FAILED' and (input.status <> 'FAILED' or jobs.attempt <> input.attempt
+                                                or coalesce(jobs.error_code, '') <> left(input.error_code, 255))
+                                       then ' ' || coalesce(jobs.error_code, '') else '' end end
     from input
     where jobs.job_id = any (array[input.job_id]) and jobs.version < input.version
-    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
+    returning jobs.job_id, jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.error_code, jobs.updated_at,
+        split_part(jobs.ended_as, ' ', 1) as ended_as,
+        case when position(' ' in jobs.ended_as) > 0 then substr(jobs.ended_as, position(' ' in jobs.ended_as) + 1) end as failed_as,
         date_trunc('minute', jobs.updated_at) as minute,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                  and jobs.ended_as is distinct from ''
+                  and split_part(jobs.ended_as, ' ', 1) is distinct from ''
              then json_build_object(
                 'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
                 'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'spec', jobs.spec,
@@ -230,6 +235,15 @@ with input as (
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
     select now(), owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
+), failed as (
+    insert into failure_entries (owner_id, job_type, error_code, kept, failed, first_at, last_at, last_id)
+    select owner_id, job_type, coalesce(error_code, ''), count(*), count(*), least(min(updated_at), now()),
+        least(max(updated_at), now()), (array_agg(job_id order by updated_at desc))[1]
+    from changed where status = 'FAILED' and (ended_as is distinct from '' or failed_as is not null)
+    group by owner_id, job_type, coalesce(error_code, ''), date_trunc('hour', updated_at)
+    union all
+    select owner_id, job_type, failed_as, -count(*), 0, null, null, null
+    from changed where failed_as is not null group by owner_id, job_type, failed_as
 ), delivered as (
     insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
     select

@@ -99,8 +99,8 @@ func (ts tallies) addEveryone() {
 	}
 }
 
-// SumTallies sums up new entries, and old tallies into wider spans; more reports that some remain. One process at a
-// time sums up; for the others it does nothing.
+// SumTallies sums up new entries of tallies and failures, and old tallies into wider spans; more reports that some
+// remain. One process at a time sums up; for the others it does nothing.
 func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err error) {
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		mine, err := q.TallyLock(ctx)
@@ -126,7 +126,12 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 			}
 			more = more || taken == mostTallies
 		}
-		return sums.put(ctx, q)
+		if err := sums.put(ctx, q); err != nil {
+			return err
+		}
+		moreFailures, err := sumFailures(ctx, q, now)
+		more = more || moreFailures
+		return err
 	})
 	return more, apidb.Classify("sum up tallies", err)
 }

@@ -70,6 +70,27 @@ func (h histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
+// Bar counts the durations above half of UpTo, up to UpTo. The first bar of all has those from zero on.
+type Bar struct {
+	UpTo  time.Duration
+	Count int64
+}
+
+// bars sums up the buckets of each doubling, from the shortest duration to the longest.
+func (h histogram) bars() (bars []Bar) {
+	for bucket, n := range h {
+		doubling := (bucket + latency.PerDoubling - 1) / latency.PerDoubling
+		upTo := latency.First << min(doubling, 47) // those above end after 285 years
+		switch last := len(bars) - 1; {
+		case last >= 0 && bars[last].UpTo == upTo:
+			bars[last].Count += n
+		case last >= 0 || n > 0:
+			bars = append(bars, Bar{upTo, n})
+		}
+	}
+	return bars
+}
+
 func (t *tally) addTimes(of int32) {
 	t.waited.add(of&latency.None, 1)
 	t.took.add(of>>8&latency.None, 1)

@@ -90,6 +90,7 @@ type Latency struct{ Waited, Ran, Took Percentiles }
 type Percentiles struct {
 	Count         int64
 	P50, P95, P99 time.Duration
+	Bars          []Bar
 }
 
 // statsAge is how old statistics may be: many dashboards read them at the same time.

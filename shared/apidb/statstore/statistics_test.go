@@ -257,6 +257,7 @@ func (s *simulation) checkOf(
 	store *statstore.Store, name string, owner apidb.Owner, where string, accepted int64, ended statstore.Counts,
 ) {
 	s.t.Helper()
+	s.checkFailures(name, owner, where)
 	all, err := store.Get(s.t.Context(), owner, "", "")
 	jobs := s.recount(s.t, where)
 	if err != nil || !same(all.Total, jobs) || (len(all.Types) == 0) != (len(jobs) == 0) {
@@ -365,6 +366,13 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 		}
 		if p.got.Count != 1000 {
 			t.Errorf("%s: of %d jobs", name, p.got.Count)
+		}
+		for i, bar := range p.got.Bars { // there is a job at each multiple of the unit
+			units := func(d time.Duration) int64 { return min(int64(d/p.unit), 1000) }
+			want := units(bar.UpTo) - units(bar.UpTo/2)
+			if off := bar.Count - want; i > 0 && bar.UpTo != 2*p.got.Bars[i-1].UpTo || off < -want/5-1 || off > want/5+1 {
+				t.Errorf("%s: %d up to %s, want %d", name, bar.Count, bar.UpTo, want)
+			}
 		}
 	}
 	if r := got.Hour1; r.Completed*3600 < 999 || r.Accepted*3600 < 1000 {

@@ -20,6 +20,8 @@ type Store struct {
 	counted readcache.Cache[telemetry.JobCounts]
 	keys    readcache.Cache[keyed]
 	owners  readcache.Cache[[]string]
+
+	failures readcache.Caches[apidb.Owner, FailureGroups]
 }
 
 // New makes the store on a database.

@@ -184,5 +184,7 @@ func (w *window) latency() Latency {
 }
 
 func percentiles(h histogram) Percentiles {
-	return Percentiles{Count: h.count(), P50: h.quantile(0.5), P95: h.quantile(0.95), P99: h.quantile(0.99)}
+	return Percentiles{
+		Count: h.count(), P50: h.quantile(0.5), P95: h.quantile(0.95), P99: h.quantile(0.99), Bars: h.bars(),
+	}
 }

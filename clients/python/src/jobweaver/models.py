@@ -690,6 +690,23 @@ class FlowEdge(BaseModel):
     ]
 
 
+class Hour(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+
+
+class DeadExampleOrNull(BaseModel):
+    """
+    The job that failed last. If it was retried or deleted since, another job of the group; null if the search for one would take too long.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    message: str
+
+
 class ProgressOrNull(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -986,19 +1003,13 @@ class Flow(BaseModel):
     cancelled: Annotated[int, Field(ge=0)]
 
 
-class Percentiles(BaseModel):
-    """
-    Accurate to a tenth; null if there were no jobs.
-    """
-
+class HistogramBar(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
         populate_by_name=True,
     )
-    count: Annotated[int, Field(ge=0)]
-    p50_ms: Annotated[float | None, Field(alias="p50Ms")]
-    p95_ms: Annotated[float | None, Field(alias="p95Ms")]
-    p99_ms: Annotated[float | None, Field(alias="p99Ms")]
+    up_to_ms: Annotated[float, Field(alias="upToMs", gt=0.0)]
+    jobs: Annotated[int, Field(ge=0)]
 
 
 class JobTypeDefinition(BaseModel):
@@ -1006,7 +1017,7 @@ class JobTypeDefinition(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    title: Annotated[str | None, Field(description="What the type does", max_length=200)] = None
+    title: Annotated[str | None, Field(description="What the type does, in a few words.", max_length=200)] = None
     description: Annotated[str | None, Field(max_length=4000)] = None
     schema_: Annotated[
         dict[str, Any] | bool | None,
@@ -2461,6 +2472,36 @@ class FlowPage(BaseModel):
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
 
 
+class DeadGroup(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_type: Annotated[
+        str,
+        Field(
+            alias="jobType",
+            description="A built-in type, one that workers have run, or one that the installation lists in JOB_TYPES.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
+        ),
+    ]
+    error_code: Annotated[str | None, Field(alias="errorCode", description="Null: these failures have no code.")]
+    jobs: Annotated[int, Field(description="Jobs that are FAILED now.", ge=1)]
+    new: Annotated[bool, Field(description="Whether no job failed in this way in the 30 days before `hoursSince`.")]
+    first_failed_at: Annotated[AwareDatetime, Field(alias="firstFailedAt")]
+    last_failed_at: Annotated[AwareDatetime, Field(alias="lastFailedAt")]
+    hours: Annotated[
+        list[Hour],
+        Field(
+            description="How many jobs failed in each of the last 24 hours of the clock, the current one last.",
+            max_length=24,
+            min_length=24,
+        ),
+    ]
+    day_before: Annotated[int, Field(alias="dayBefore", description="How many jobs failed in the 24 hours before `hours`.", ge=0)]
+    example: DeadExampleOrNull | None
+
+
 class JobFields(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2579,18 +2620,25 @@ class Lag(BaseModel):
     topics: list[TopicLag] | None
 
 
-class Latency(BaseModel):
+class Percentiles(BaseModel):
     """
-    Jobs with a later start time count only in run; jobs whose first attempt failed do not count in acceptToStart. run is the duration of the last attempt.
+    Accurate to a tenth; null if there were no jobs.
     """
 
     model_config = ConfigDict(
         extra="ignore",
         populate_by_name=True,
     )
-    accept_to_start: Annotated[Percentiles, Field(alias="acceptToStart")]
-    run: Percentiles
-    accept_to_end: Annotated[Percentiles, Field(alias="acceptToEnd")]
+    count: Annotated[int, Field(ge=0)]
+    p50_ms: Annotated[float | None, Field(alias="p50Ms")]
+    p95_ms: Annotated[float | None, Field(alias="p95Ms")]
+    p99_ms: Annotated[float | None, Field(alias="p99Ms")]
+    histogram: Annotated[
+        list[HistogramBar] | None,
+        Field(
+            description="Only with queue or type, and if there were jobs: how many took longer than half of upToMs, up to upToMs. Each bar ends at twice the time of the one before."
+        ),
+    ] = None
 
 
 class Worker(BaseModel):
@@ -2600,6 +2648,9 @@ class Worker(BaseModel):
     )
     worker_id: Annotated[str, Field(alias="workerId", description="New at each start.", min_length=1)]
     version: str
+    started_at: Annotated[
+        AwareDatetime | None, Field(alias="startedAt", description="When its process began; null: its version does not report it.")
+    ]
     live: Annotated[bool, Field(description="Seen within the last 10 s.")]
     stopping: Annotated[bool, Field(description="It finishes its attempts and claims no new ones.")]
     draining: Annotated[bool, Field(description="It was ordered to drain. It finishes its attempts and gets no new ones.")]
@@ -2763,21 +2814,6 @@ class JobDetails(BaseModel):
     logs: Annotated[
         list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
     ]
-
-
-class LatencyByWindow(BaseModel):
-    """
-    For jobs that ended in the last 5 minutes, and in the minutes, hours and days of throughput. Values older than an hour may lag by a minute.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-    field_5m: Annotated[Latency, Field(alias="5m")]
-    field_1h: Annotated[Latency, Field(alias="1h")]
-    field_24h: Annotated[Latency, Field(alias="24h")]
-    field_30d: Annotated[Latency, Field(alias="30d")]
 
 
 class Failures(BaseModel):
@@ -3101,6 +3137,21 @@ class Job(JobFields, JobDetails):
     )
 
 
+class DeadGroups(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    at: AwareDatetime
+    hours_since: Annotated[AwareDatetime, Field(alias="hoursSince", description="When the first of the hours of each group began.")]
+    jobs: Annotated[int, Field(description="The jobs of all groups that match, also of those beyond the limit.", ge=0)]
+    total: Annotated[int, Field(description="How many groups match.", ge=0)]
+    complete: Annotated[
+        bool, Field(description="False if there are more than 5,000 groups. Only the largest are searched then, and counted.")
+    ]
+    groups: list[DeadGroup]
+
+
 class JobSummary(JobFields):
     model_config = ConfigDict(
         extra="ignore",
@@ -3120,6 +3171,20 @@ class WholeRejectedRecord(RejectedFields):
     key: RecordBytesOrNull | None
     headers: list[RecordHeader]
     value: RecordBytesOrNull | None
+
+
+class Latency(BaseModel):
+    """
+    Jobs with a later start time count only in run; jobs whose first attempt failed do not count in acceptToStart. run is the duration of the last attempt.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    accept_to_start: Annotated[Percentiles, Field(alias="acceptToStart")]
+    run: Percentiles
+    accept_to_end: Annotated[Percentiles, Field(alias="acceptToEnd")]
 
 
 class Hooks(BaseModel):
@@ -3190,6 +3255,21 @@ class DeadPageByNumber(BaseModel):
             alias="totalElements", description="How many jobs match; null if more than 100,000 dead jobs would have to be searched."
         ),
     ]
+
+
+class LatencyByWindow(BaseModel):
+    """
+    For jobs that ended in the last 5 minutes, and in the minutes, hours and days of throughput. Values older than an hour may lag by a minute.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    field_5m: Annotated[Latency, Field(alias="5m")]
+    field_1h: Annotated[Latency, Field(alias="1h")]
+    field_24h: Annotated[Latency, Field(alias="24h")]
+    field_30d: Annotated[Latency, Field(alias="30d")]
 
 
 class FailuresByWindow(BaseModel):

@@ -48,7 +48,6 @@ const job: Schemas['Job'] = {
 const answers: Record<string, unknown> = {
   ...overviewAnswers(NOW),
   '/api/jobs': { jobs, nextCursor: null, searchedTo: null },
-  '/api/jobs/dead': { jobs: [summary(4, failed), summary(7, { ...failed, jobType: 'EMAIL' }), summary(8, failed)], nextCursor: null, searchedTo: null },
   [`/api/jobs/${id(4)}`]: job,
 };
 

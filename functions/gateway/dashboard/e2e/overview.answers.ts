@@ -41,7 +41,7 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     failures: { '1h': failures, '24h': failures, '30d': failures },
   };
   const worker = (workerId: string, busy: number): Schemas['Worker'] => ({
-    workerId, version: '1.0.0', live: true, stopping: false, draining: false, drained: false, seenAt: before(0.4), queues: ['default', 'mail'], jobTypes: ['EMAIL', 'INVOICE'],
+    workerId, version: '1.0.0', startedAt: before(1500), live: true, stopping: false, draining: false, drained: false, seenAt: before(0.4), queues: ['default', 'mail'], jobTypes: ['EMAIL', 'INVOICE'],
     partitions: {}, slots: 16, free: 16 - busy, busy, rate: 10.4, attempts: [],
   });
   const control = { maxRunning: null, startsPerSecond: null, weight: null, updatedAt: before(2900), updatedBy: 'key:k', version: 1, applied: true };
@@ -68,12 +68,26 @@ export function overviewAnswers(now: string): Record<string, unknown> {
       { function: 'projection', topic: 'job-status', records: 122, members: 2 },
     ],
   };
+  const group = (jobType: string, errorCode: string | null, jobs: number, message: string, perHour: number, dayBefore: number): Schemas['DeadGroup'] => ({
+    jobType, errorCode, jobs, new: dayBefore === 0, firstFailedAt: before(dayBefore === 0 ? 5400 : 400_000), lastFailedAt: before(16), dayBefore,
+    hours: Array.from({ length: 24 }, (_, i) => (dayBefore === 0 && i < 22 ? 0 : Math.round(perHour * (1 + Math.sin(i / 2))))),
+    example: { jobId: '01936f3e-5f3e-7cc0-8000-000000000004', message },
+  });
+  const groups: Schemas['DeadGroups'] = {
+    at: now, hoursSince: before(23 * 3600), jobs: 1284, total: 4, complete: true,
+    groups: [
+      group('EMAIL', 'SMTP.TIMEOUT', 1190, 'the mail server did not answer within 30 s', 50, 271),
+      group('INVOICE', 'INVOICE.NO_ADDRESS', 71, 'customer 4711 has no billing address', 3, 70),
+      group('EMAIL', null, 14, 'unexpected end of JSON input at offset 8192', 1, 12),
+      group('REPORT', 'REPORT.QUOTA', 9, 'the bucket refused the upload: quota exceeded', 3, 0),
+    ],
+  };
   const health: Schemas['Health'] = {
     status: 'UP',
     components: { job: { status: 'UP', details: null }, db: { status: 'UP' }, kafka: { status: 'UP' } },
   };
   return {
     '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)], withoutWorker: [] }, '/api/controls': { controls },
-    '/api/lag': lag, '/api/health': health, '/api/queues/default/shares': shares,
+    '/api/jobs/dead/groups': groups, '/api/lag': lag, '/api/health': health, '/api/queues/default/shares': shares,
   };
 }

@@ -8,6 +8,8 @@ const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admi
   { path: '/flows', heading: 'Flows', shows: 'ordered' },
   { path: '/new', heading: 'New job', shows: 'curl' },
   { path: '/dead', heading: 'Dead letters', shows: 'DEMO.BROKEN' },
+  { path: '/queues/default', heading: 'default', shows: 'What its jobs wait for' },
+  { path: '/types/SIMULATION', heading: 'SIMULATION', shows: 'DEMO.BROKEN' },
   { path: '/rejected', heading: 'Rejected records', shows: /record/i, as: 'admin' },
   { path: '/schedules', heading: 'Schedules', shows: 'nightly' },
   { path: '/schedules/nightly?ownerId=acme', heading: 'nightly', shows: 'The next 5 times' },

@@ -82,6 +82,30 @@ type Control struct {
 	Workers             *string
 }
 
+type Failure struct {
+	Everyone  bool
+	OwnerID   string
+	JobType   string
+	ErrorCode string
+	Kept      int64
+	FirstAt   time.Time
+	LastAt    time.Time
+	LastID    uuid.UUID
+	Hours     json.RawMessage
+}
+
+type FailureEntry struct {
+	ID        int64
+	OwnerID   string
+	JobType   string
+	ErrorCode string
+	Kept      int32
+	Failed    int32
+	FirstAt   *time.Time
+	LastAt    *time.Time
+	LastID    *uuid.UUID
+}
+
 type Job struct {
 	JobID             uuid.UUID
 	OwnerID           string

@@ -68,6 +68,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/dead/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count FAILED jobs by job type and error code
+         * @description The groups with the most jobs first, at most a second old, and cheap however many jobs there are. An operation on
+         *     `{"status": ["FAILED"], "type": …, "errorCode": …}` reaches the jobs of a group; `noErrorCode` takes the place of
+         *     `errorCode` if it is null.
+         *
+         *     A failure that was retried counts in `hours`, but not in `jobs`.
+         */
+        get: operations["listDeadJobGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{jobId}": {
         parameters: {
             query?: never;
@@ -2524,6 +2548,39 @@ export interface components {
          */
         SearchedTo: string | null;
         DeadPage: components["schemas"]["JobPage"] | components["schemas"]["DeadPageByNumber"];
+        DeadGroups: {
+            at: components["schemas"]["Instant"];
+            /** @description When the first of the hours of each group began. */
+            hoursSince: components["schemas"]["Instant"];
+            /** @description The jobs of all groups that match, also of those beyond the limit. */
+            jobs: number;
+            /** @description How many groups match. */
+            total: number;
+            /** @description False if there are more than 5,000 groups. Only the largest are searched then, and counted. */
+            complete: boolean;
+            groups: components["schemas"]["DeadGroup"][];
+        };
+        DeadGroup: {
+            jobType: components["schemas"]["JobType"];
+            /** @description Null: these failures have no code. */
+            errorCode: string | null;
+            /** @description Jobs that are FAILED now. */
+            jobs: number;
+            /** @description Whether no job failed in this way in the 30 days before `hoursSince`. */
+            new: boolean;
+            firstFailedAt: components["schemas"]["Instant"];
+            lastFailedAt: components["schemas"]["Instant"];
+            /** @description How many jobs failed in each of the last 24 hours of the clock, the current one last. */
+            hours: number[];
+            /** @description How many jobs failed in the 24 hours before `hours`. */
+            dayBefore: number;
+            example: components["schemas"]["DeadExampleOrNull"];
+        };
+        /** @description The job that failed last. If it was retried or deleted since, another job of the group; null if the search for one would take too long. */
+        DeadExampleOrNull: {
+            jobId: components["schemas"]["Id"];
+            message: string;
+        } | null;
         JobSummary: components["schemas"]["JobFields"];
         JobFields: {
             jobId: components["schemas"]["Id"];
@@ -2888,13 +2945,19 @@ export interface components {
             p50Ms: number | null;
             p95Ms: number | null;
             p99Ms: number | null;
+            /** @description Only with queue or type, and if there were jobs: how many took longer than half of upToMs, up to upToMs. Each bar ends at twice the time of the one before. */
+            histogram?: components["schemas"]["HistogramBar"][];
+        };
+        HistogramBar: {
+            upToMs: number;
+            jobs: number;
         };
         DefinedSchedules: {
             /** @description Each with a name of its own, and a job of the type. None may be paused. */
             schedules: components["schemas"]["ScheduleRequest"][];
         };
         JobTypeDefinition: {
-            /** @description What the type does */
+            /** @description What the type does, in a few words. */
             title?: string | null;
             description?: string | null;
             /**
@@ -2932,6 +2995,8 @@ export interface components {
             /** @description New at each start. */
             workerId: string;
             version: string;
+            /** @description When its process began; null: its version does not report it. */
+            startedAt: components["schemas"]["InstantOrNull"];
             /** @description Seen within the last 10 s. */
             live: boolean;
             /** @description It finishes its attempts and claims no new ones. */
@@ -4384,6 +4449,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeadPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listDeadJobGroups: {
+        parameters: {
+            query?: {
+                type?: components["parameters"]["TypeQuery"];
+                /**
+                 * @description The last failure has this error code, even if a later attempt completed.
+                 * @example WORKER.TIMEOUT
+                 */
+                errorCode?: components["parameters"]["ErrorCodeQuery"];
+                /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
+                noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
+                ownerId?: components["parameters"]["OwnerIdQuery"];
+                /** @description Only groups of which a job failed at this instant or later. */
+                since?: string;
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The groups. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadGroups"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -73,6 +73,18 @@ export const pages: readonly Page[] = [
     nav: { group: 'Jobs', icon: 'dead', keys: 'g d' },
   },
   {
+    path: '/queues/$queue',
+    title: 'Queue',
+    needs: 'read',
+    load: () => import('../pages/subject/QueuePage'),
+  },
+  {
+    path: '/types/$jobType',
+    title: 'Job type',
+    needs: 'read',
+    load: () => import('../pages/subject/TypePage'),
+  },
+  {
     path: '/rejected',
     title: 'Rejected records',
     needs: 'installation',

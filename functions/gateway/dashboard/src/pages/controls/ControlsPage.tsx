@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answer, api } from '../../api/client';
 import { useMay, useMe } from '../../api/me';
+import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
+import { paths } from '../../app/paths';
 import { count, perSecond } from '../../format/number';
 import { usePolling } from '../../live/live';
 import { Badge } from '../../ui/Badge';
@@ -81,7 +83,7 @@ function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Con
         {controls.map((control) => (
           <tr key={`${control.kind}/${control.name}`}>
             <td>
-              <span className="muted">{control.kind === 'fairnessKey' ? 'fairness key' : control.kind}</span> {control.name}
+              <span className="muted">{control.kind === 'fairnessKey' ? 'fairness key' : control.kind}</span> <Name control={control} />
             </td>
             <td>
               <State control={control} />
@@ -102,6 +104,11 @@ function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Con
       </tbody>
     </Table>
   );
+}
+
+/** Name leads to the page of a queue or a job type. */
+function Name({ control: { kind, name } }: { control: Control }) {
+  return (kind === 'queue' || kind === 'type') && name !== '*' ? <Link href={paths[kind](name)}>{name}</Link> : name;
 }
 
 function State({ control }: { control: Control }) {

@@ -1,24 +1,22 @@
 import { expect, it } from 'vitest';
-import type { Schemas } from '../../api/client';
-import { groupsOf } from './groups';
+import { historyOf, jobsOf, keyOf, targetOf, type Group } from './groups';
 
-const dead = (jobId: string, jobType: string, errorCode: string | null, finishedAt: string) =>
-  ({ jobId, jobType, finishedAt, lastError: errorCode && { errorCode, message: 'no' } }) as Schemas['JobSummary'];
+const group = (change: Partial<Group>) => ({ jobType: 'MAIL', errorCode: 'SMTP', hours: Array.from({ length: 24 }, (_, i) => i % 2), dayBefore: 3, ...change }) as Group;
 
-it('puts failures of one type and error together, the most frequent first', () => {
-  const groups = groupsOf([
-    dead('1', 'EMAIL', 'SMTP', '2026-11-23T08:00:00Z'),
-    dead('2', 'REPORT', 'SMTP', '2026-11-23T08:00:01Z'),
-    dead('3', 'EMAIL', 'SMTP', '2026-11-23T08:00:02Z'),
-    dead('4', 'EMAIL', null, '2026-11-23T08:00:03Z'),
-  ]);
-  expect(groups.map((group) => [group.jobType, group.errorCode, group.jobIds])).toEqual([
-    ['EMAIL', 'SMTP', ['1', '3']],
-    ['EMAIL', null, ['4']],
-    ['REPORT', 'SMTP', ['2']],
-  ]);
+it('reaches the jobs of a group, and none that is accepted later', () => {
+  const now = new Date('2026-11-29T12:00:00Z');
+  expect(targetOf(group({}), 'acme', now)).toEqual({
+    status: ['FAILED'], type: 'MAIL', errorCode: 'SMTP', ownerId: 'acme', until: '2026-11-29T12:00:00.000Z',
+  });
+  expect(targetOf(group({ errorCode: null }), '', now)).toEqual({ status: ['FAILED'], type: 'MAIL', noErrorCode: true, until: '2026-11-29T12:00:00.000Z' });
 });
-it('shows the newest of a group as its example', () => {
-  const [group] = groupsOf([dead('1', 'A', 'X', '2026-11-23T08:00:02Z'), dead('2', 'A', 'X', '2026-11-23T08:00:01Z')]);
-  expect(group?.example.jobId).toBe('1');
+it('links to the same jobs', () => {
+  expect(jobsOf(group({}))).toEqual({ status: 'FAILED', type: 'MAIL', errorCode: 'SMTP' });
+  expect(jobsOf(group({ errorCode: null }), 'acme')).toEqual({ status: 'FAILED', type: 'MAIL', noErrorCode: 'true', ownerId: 'acme' });
+});
+it('distinguishes a group without a code from others', () => {
+  expect(keyOf(group({ errorCode: null }))).not.toBe(keyOf(group({})));
+});
+it('describes the last day and the one before', () => {
+  expect(historyOf(group({}))).toBe('12 failures in the last 24 hours, 3 in the 24 hours before');
 });

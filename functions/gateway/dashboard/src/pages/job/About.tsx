@@ -11,8 +11,11 @@ export function About({ job }: { job: Job }) {
   const { traceUrl } = useMe();
   return (
     <dl className="about">
+      <Fact name="Job type">
+        <Link href={paths.type(job.jobType)}>{job.jobType}</Link>
+      </Fact>
       <Fact name="Queue">
-        <Link href={paths.jobs({ queue: job.queue })}>{job.queue}</Link>
+        <Link href={paths.queue(job.queue)}>{job.queue}</Link>
       </Fact>
       <Fact name="Owner">{job.ownerId && <Link href={paths.jobs({ ownerId: job.ownerId })}>{job.ownerId}</Link>}</Fact>
       {job.fairnessKey !== job.ownerId && <Fact name="Fairness key">{job.fairnessKey}</Fact>}

@@ -27,7 +27,7 @@ export const columns: readonly Column[] = [
     ),
   },
   { id: 'ownerId', header: 'Owner', cell: (job) => job.ownerId ?? none },
-  { id: 'queue', header: 'Queue', cell: (job) => job.queue },
+  { id: 'queue', header: 'Queue', cell: (job) => <Link href={paths.queue(job.queue)}>{job.queue}</Link> },
   { id: 'createdAt', header: 'Accepted', cell: (job) => <RelativeTime at={job.createdAt} /> },
   { id: 'took', header: 'Ran', cell: (job) => <Duration ms={took(job)} /> },
   { id: 'attempt', header: 'Attempt', cell: (job) => job.attempt || none },

@@ -21,7 +21,7 @@ export function ControlsCard() {
         <ul className="controls-list">
           {holding.map((control) => (
             <li key={`${control.kind}:${control.name}`}>
-              <Link href={jobsUnder(control)}>
+              <Link href={pageOf(control)}>
                 {control.kind} {control.name}
               </Link>
               <span className={control.paused ? 'control-paused' : 'muted'}>{description(control)}</span>
@@ -33,13 +33,11 @@ export function ControlsCard() {
   );
 }
 
-const FILTER = { queue: 'queue', type: 'type', owner: 'ownerId' } as const;
-
-function jobsUnder(control: Schemas['Control']): string {
-  if (control.kind === 'fairnessKey' || control.name === '*') {
-    return paths.controls(); // no list of jobs has them alone
+function pageOf({ kind, name }: Schemas['Control']): string {
+  if (kind === 'owner') {
+    return paths.jobs({ status: ['SCHEDULED', 'PENDING', 'RETRYING'], ownerId: name });
   }
-  return paths.jobs({ status: ['SCHEDULED', 'PENDING', 'RETRYING'], [FILTER[control.kind]]: control.name });
+  return kind === 'fairnessKey' || name === '*' ? paths.controls() : paths[kind](name);
 }
 
 function description({ paused, maxRunning, startsPerSecond, weight }: Schemas['Control']): string {

@@ -1,56 +1,47 @@
-import { useState } from 'react';
-import type { Schemas } from '../../api/client';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
-import { share } from '../../format/number';
+import { usePolling } from '../../live/live';
+import { Badge } from '../../ui/Badge';
 import { Card } from '../../ui/Card';
-import { Segments } from '../../ui/Segments';
-import { Bars, type Bar } from './Bars';
-import { sinceOf, WINDOWS, type Window } from './window';
+import { Count } from '../../ui/Measure';
+import { Sparkline } from '../../ui/Sparkline';
+import { readDeadFilters } from '../dead/filters';
+import { codeFilterOf, historyOf, keyOf, lastDay } from '../dead/groups';
+import { deadGroupsQuery } from '../dead/queries';
 
-const SHOWN = 5;
-const NAMED = 10; // error codes at most
+const SHOWN = 6;
 
-interface Props {
-  failures: Schemas['FailuresByWindow'];
-  throughput: Schemas['Throughput'];
-}
-
-/** FailuresCard names the job types and the error codes that failed most, over an hour, a day or a month. */
-export function FailuresCard({ failures, throughput }: Props) {
-  const [window, setWindow] = useState<Window>('24h');
-  const { jobTypes, errorCodes } = failures[window];
-  const endedSince = sinceOf(window, throughput);
-  const byType: Bar[] = jobTypes.slice(0, SHOWN).map(({ jobType, failed, ended }) => ({
-    name: jobType,
-    n: failed,
-    note: `${share(failed, ended)} of those that ended`,
-    href: paths.jobs({ status: 'FAILED', type: jobType, endedSince }),
-  }));
-  // With many codes, failures with an unnamed code are counted with those without one.
-  const allNamed = errorCodes.length < NAMED;
-  const byCode: Bar[] = errorCodes.slice(0, SHOWN).map(({ errorCode, failed }) => ({
-    name: errorCode ?? (allNamed ? 'no error code' : 'other or none'),
-    n: failed,
-    href: paths.jobs({ status: 'FAILED', endedSince, ...(errorCode !== null ? { errorCode } : allNamed && { noErrorCode: 'true' }) }),
-  }));
+/** FailuresCard names the job types and error codes that failed most in the last day, of one job type or of all. */
+export function FailuresCard({ type = '' }: { type?: string }) {
+  const found = useQuery({ ...deadGroupsQuery(readDeadFilters({ type })), refetchInterval: usePolling(10_000) });
+  if (!found.data) {
+    return null;
+  }
+  const groups = found.data.groups.filter((group) => lastDay(group) > 0).toSorted((a, b) => lastDay(b) - lastDay(a));
   return (
-    <Card
-      title="What fails most"
-      aside={
-        <>
-          <Segments label="Window of failures" value={window} options={WINDOWS} onChange={setWindow} />
-          <Link href={paths.dead()}>All dead letters</Link>
-        </>
-      }
-    >
-      {byType.length === 0 ? (
-        <p className="muted">No job failed for good. A job whose last attempt fails is counted here by its type and error code.</p>
+    <Card title="What fails most" aside={<Link href={paths.dead(type ? { type } : {})}>All dead letters</Link>}>
+      {groups.length === 0 ? (
+        <p className="muted">
+          No job failed for good in the last 24 hours. A job whose last attempt fails is counted here by its type and error code.
+        </p>
       ) : (
-        <div className="stack">
-          <Bars title="By job type" bars={byType} />
-          {byCode.length > 0 && <Bars title="By error code" bars={byCode} />}
-        </div>
+        <ul className="fails">
+          {groups.slice(0, SHOWN).map((group) => (
+            <li key={keyOf(group)}>
+              <Link href={paths.dead({ type: group.jobType, ...codeFilterOf(group.errorCode) })} className="fails-name">
+                {!type && <strong>{group.jobType}</strong>} <code>{group.errorCode ?? 'no error code'}</code>
+              </Link>
+              {group.new && <Badge tone="warn">new</Badge>}
+              <span className="fails-hours">
+                <Sparkline values={group.hours} label={historyOf(group)} />
+              </span>
+              <span className="fails-count" title="Failures in the last 24 hours">
+                <Count n={lastDay(group)} />
+              </span>
+            </li>
+          ))}
+        </ul>
       )}
     </Card>
   );

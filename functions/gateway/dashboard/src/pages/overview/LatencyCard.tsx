@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
+import { Histogram } from '../../charts/Histogram';
 import { Card } from '../../ui/Card';
 import { Count, Duration } from '../../ui/Measure';
 import { Segments } from '../../ui/Segments';
@@ -20,10 +21,11 @@ const ROWS = [
 interface Props {
   latency: Schemas['LatencyByWindow'];
   throughput: Schemas['Throughput'];
+  filter?: Record<string, string>; // of the jobs that are counted
 }
 
 /** LatencyCard shows how long jobs waited and ran, over five minutes, an hour, a day or a month. */
-export function LatencyCard({ latency, throughput }: Props) {
+export function LatencyCard({ latency, throughput, filter = {} }: Props) {
   const [window, setWindow] = useState<keyof Schemas['LatencyByWindow']>('5m');
   const shown = latency[window];
   const endedSince = sinceOf(window, throughput);
@@ -68,7 +70,7 @@ export function LatencyCard({ latency, throughput }: Props) {
                 <Duration ms={shown[key].p99Ms} />
               </td>
               <td className="number">
-                <Link href={paths.jobs({ status: ENDED, endedSince })} className="quiet-link">
+                <Link href={paths.jobs({ ...filter, status: ENDED, endedSince })} className="quiet-link">
                   <Count n={shown[key].count} />
                 </Link>
               </td>
@@ -76,6 +78,12 @@ export function LatencyCard({ latency, throughput }: Props) {
           ))}
         </tbody>
       </Table>
+      {(shown.run.histogram || shown.acceptToStart.histogram) && (
+        <div className="histograms">
+          <Histogram name="Queue wait" bars={shown.acceptToStart.histogram ?? []} />
+          <Histogram name="Run" bars={shown.run.histogram ?? []} />
+        </div>
+      )}
     </Card>
   );
 }

@@ -14,6 +14,7 @@ import { OldestCard } from './OldestCard';
 import { QueuesCard } from './QueuesCard';
 import { StateTiles } from './StateTiles';
 import { ThroughputCard } from './ThroughputCard';
+import { TriageCard } from './TriageCard';
 import { UnservedCard, WorkersCard } from './WorkersCard';
 import './Overview.css';
 
@@ -32,11 +33,12 @@ export default function OverviewPage() {
       {stats.data && (
         <>
           <FirstJob stats={stats.data} />
-          <StateTiles counts={stats.data.jobs} at={stats.data.at} asOf={stats.data.asOf} />
+          <TriageCard stats={stats.data} />
+          <StateTiles stats={stats.data} />
           <div className="overview-grid">
             <div className="stack">
               <ThroughputCard throughput={stats.data.throughput} />
-              <FailuresCard failures={stats.data.failures} throughput={stats.data.throughput} />
+              <FailuresCard />
             </div>
             <div className="stack">
               <WorkersCard />

@@ -1,12 +1,8 @@
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
-import { Link } from '../../app/Link';
-import { paths } from '../../app/paths';
 import { Card } from '../../ui/Card';
-import { Count } from '../../ui/Measure';
 import { Segments } from '../../ui/Segments';
-import { STATUSES } from '../../ui/StatusBadge';
-import { Table } from '../../ui/Table';
+import { CountsTable } from './CountsTable';
 
 interface Props {
   queues: Schemas['QueueStats'][];
@@ -27,38 +23,7 @@ export function QueuesCard({ queues, types }: Props) {
   }
   return (
     <Card title="Where the jobs are" aside={<Segments label="Count by" value={by} options={VIEWS} onChange={setBy} />} flush>
-      <Table caption={by === 'queue' ? 'Jobs by queue and state' : 'Jobs by type and state'}>
-        <thead>
-          <tr>
-            <th scope="col">{by === 'queue' ? 'Queue' : 'Job type'}</th>
-            {STATUSES.map((status) => (
-              <th key={status} scope="col" className="number">
-                {status}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ name, jobs }) => (
-            <tr key={name}>
-              <th scope="row">
-                <Link href={paths.jobs({ [by]: name })}>{name}</Link>
-              </th>
-              {STATUSES.map((status) => (
-                <td key={status} className="number">
-                  {jobs[status] ? (
-                    <Link href={paths.jobs({ [by]: name, status })} className="quiet-link">
-                      <Count n={jobs[status]} />
-                    </Link>
-                  ) : (
-                    <span className="muted">0</span>
-                  )}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </Table>
+      <CountsTable by={by} rows={rows} />
     </Card>
   );
 }

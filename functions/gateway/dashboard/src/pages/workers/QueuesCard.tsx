@@ -69,7 +69,7 @@ function List({ queues, onRemove }: { queues: Queue[]; onRemove: (queue: Queue) 
         {queues.map((queue) => (
           <tr key={queue.queue}>
             <th scope="row">
-              <Link href={paths.jobs({ queue: queue.queue })}>{queue.queue}</Link>{' '}
+              <Link href={paths.queue(queue.queue)}>{queue.queue}</Link>{' '}
               {queue.workers === 'pull' && <span className="muted">for pull workers</span>}
             </th>
             <td>

@@ -20,10 +20,12 @@ export function WithoutWorkerCard({ types }: { types: readonly Schemas['TypeWith
       <ul className="controls-list">
         {types.slice(0, SHOWN).map(({ queue, jobType, jobs }) => (
           <li key={`${queue} ${jobType}`}>
-            <Link href={paths.jobs({ status: 'PENDING', type: jobType, queue })}>
-              {jobType} in {queue}
+            <span>
+              <Link href={paths.type(jobType)}>{jobType}</Link> in <Link href={paths.queue(queue)}>{queue}</Link>
+            </span>
+            <Link href={paths.jobs({ status: 'PENDING', type: jobType, queue })} className="control-paused">
+              {plural(jobs, 'job')}
             </Link>
-            <span className="control-paused">{plural(jobs, 'job')}</span>
           </li>
         ))}
       </ul>
