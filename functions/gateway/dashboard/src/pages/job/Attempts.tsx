@@ -7,7 +7,7 @@ import { Card } from '../../ui/Card';
 import { Fold } from '../../ui/Fold';
 import { useNow } from '../../ui/now';
 import { Table } from '../../ui/Table';
-import { causeOf, OUTCOMES, type Row, rowsOf, tick, wayOf, whyOf } from './attempts';
+import { causeOf, OUTCOMES, type Row, rowsOf, tick, wayOf, whyOf } from './attemptRows';
 import { Compared } from './Compared';
 import type { Job } from './queries';
 import { SPAN_NAMES, type Span } from './timeline';

@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { duration } from '../../format/time';
 import { usePolling } from '../../live/live';
-import { type Attempt } from './attempts';
+import { type Attempt } from './attemptRows';
 import { differences, type Part, wordDifferences } from './differences';
 import { hasEnded, type Job, logsQuery, type LogLine } from './queries';
 

@@ -9,7 +9,7 @@ import { CopyButton } from '../../ui/CopyButton';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Skeleton } from '../../ui/Skeleton';
 import { StatusBadge } from '../../ui/StatusBadge';
-import { About } from './About';
+import { About, GroupLink } from './About';
 import { Attempts } from './Attempts';
 import { Dependencies } from './Dependencies';
 import { Deliveries } from './Deliveries';
@@ -59,6 +59,7 @@ export default function JobPage() {
         lead={
           <span className="job-lead">
             <StatusBadge status={job.status} /> <code>{job.jobId}</code> <CopyButton text={job.jobId} label="Copy the job id" />
+            <GroupLink job={job} flowsOnly />
           </span>
         }
       >

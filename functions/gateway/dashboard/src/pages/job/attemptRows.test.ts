@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { causeOf, rowsOf, tick, wayOf, whyOf } from './attempts';
+import { causeOf, rowsOf, tick, wayOf, whyOf } from './attemptRows';
 import type { Job } from './queries';
 
 type Move = Job['history'][number];
