@@ -3165,6 +3165,7 @@ export interface components {
         };
         AttemptSummary: {
             attempt: number;
+            /** @description The worker that ran it; of a pull worker the name with which it claimed. */
             workerId: string | null;
             startedAt: components["schemas"]["InstantOrNull"];
             finishedAt: components["schemas"]["InstantOrNull"];
@@ -3320,6 +3321,12 @@ export interface components {
         WorkerAttempt: {
             jobId: components["schemas"]["Id"];
             attempt: number;
+            /** @description Null while the API does not know the job. */
+            jobType: string | null;
+            ownerId: string | null;
+            tags: components["schemas"]["Tag"][];
+            /** @description The pull worker that runs it; null if the worker does. */
+            ranBy: string | null;
             /** @description Null while it waits for a slot. */
             startedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["ProgressOrNull"];
