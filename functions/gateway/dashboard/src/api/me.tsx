@@ -17,6 +17,9 @@ export function useMe(): Me {
   return me;
 }
 
+/** asksForKey returns whether requests to the installation need an API key. */
+export const asksForKey = ({ actor }: Pick<Me, 'actor'>): boolean => actor !== 'anonymous';
+
 /** seesOwnersJobs is false for a key of the installation itself: the jobs of owners are shown to their own keys only. */
 export function seesOwnersJobs({ actor, installation, ownerId }: Me): boolean {
   return actor === 'anonymous' || !installation || ownerId !== null;

@@ -105,7 +105,7 @@ function FilterForm({ filters }: { filters: Filters }) {
 
 function List({ entries }: { entries: Entry[] }) {
   return (
-    <Table caption="Audit log">
+    <Table caption="Audit log" cards>
       <thead>
         <tr>
           <th scope="col">When</th>
@@ -125,10 +125,10 @@ function List({ entries }: { entries: Entry[] }) {
               <Link href={paths.audit({ actor: entry.actor })}>{entry.actor}</Link>
               {entry.ownerId !== null && <div className="small muted">owner {entry.ownerId}</div>}
             </td>
-            <td>
+            <td className="tall-line">
               <Link href={paths.audit({ action: entry.action })}>{entry.action}</Link>
             </td>
-            <td>
+            <td className="cell-whole">
               <What entry={entry} />
             </td>
             <td>
@@ -171,7 +171,7 @@ function What({ entry }: { entry: Entry }) {
     ));
   return (
     <>
-      {address ? <Link href={address}>{resource}</Link> : resource}
+      {resource !== null && <div className="tall-line">{address ? <Link href={address}>{resource}</Link> : resource}</div>}
       {links(jobIds.slice(0, FEW))}
       {jobIds.length > FEW && <Fold title={`${jobIds.length - FEW} more`}>{() => links(jobIds.slice(FEW))}</Fold>}
       {details !== null && Object.keys(details).length > 0 && (

@@ -1,5 +1,6 @@
 import { base } from '../../api/base';
 import { stringify } from '../../api/json';
+import { asksForKey, useMe } from '../../api/me';
 import { bytes, plural } from '../../format/number';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
@@ -10,6 +11,7 @@ import { curlOf } from './curl';
 
 /** Folds has parts that may be long or confidential; each is shown when the user opens it. */
 export function Folds({ job }: { job: Job }) {
+  const me = useMe();
   const payload = stringify(job.payload, 2);
   const output = stringify(job.output, 2);
   return (
@@ -31,7 +33,7 @@ export function Folds({ job }: { job: Job }) {
         </Fold>
       )}
       <Fold title="As a curl" note="submits a job like this one">
-        {() => <Code text={curlOf(job, location.origin + base)} label="the curl" />}
+        {() => <Code text={curlOf(job, location.origin + base, asksForKey(me))} label="the curl" />}
       </Fold>
     </Card>
   );

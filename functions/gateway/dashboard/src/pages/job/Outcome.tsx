@@ -59,7 +59,7 @@ function Failure({ job }: { job: Job }) {
             It runs again <RelativeTime at={job.nextRunAt} />, for retry {job.retryCount} of {job.maxRetryCount}.
           </>
         ) : (
-          <>It is a dead letter: {job.retryCount === 0 ? 'it was not retried' : `it failed again in ${job.retryCount === 1 ? 'its only retry' : `all of its ${job.retryCount} retries`}`}. Retry runs it again.</>
+          <>It is a dead letter: {job.retryCount === 0 ? 'it was not retried' : `it failed again in ${job.retryCount === 1 ? 'its only retry' : `all of its ${job.retryCount} retries`}`}. Retry runs this job again; Run again submits a new one like it.</>
         )}
       </p>
     </div>

@@ -1,10 +1,23 @@
 import { flexRender, type Table } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useLayoutEffect, useRef, useState } from 'react';
-import '../../ui/Table.css';
+import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { TableScroll } from '../../ui/Table';
 import type { Job } from './rows';
 
 const ROW_HEIGHT = 41;
+const CARD_HEIGHT = 108; // of a row on a phone
+
+const phone = matchMedia('(max-width: 37.5rem)');
+
+function usePhone(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      phone.addEventListener('change', changed);
+      return () => phone.removeEventListener('change', changed);
+    },
+    () => phone.matches,
+  );
+}
 
 interface Props {
   table: Table<Job>;
@@ -17,6 +30,7 @@ export function JobTable({ table, left, selectable }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [offset, setOffset] = useState(0);
   const { rows } = table.getRowModel();
+  const isPhone = usePhone();
 
   useLayoutEffect(() => {
     const top = body.current?.getBoundingClientRect().top ?? 0;
@@ -25,19 +39,20 @@ export function JobTable({ table, left, selectable }: Props) {
 
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => (isPhone ? CARD_HEIGHT : ROW_HEIGHT),
     overscan: 12,
     scrollMargin: offset,
     getItemKey: (i) => rows[i]?.id ?? i,
   });
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, isPhone]);
   const items = virtualizer.getVirtualItems();
   const before = (items[0]?.start ?? offset) - offset;
   const after = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset);
   const span = table.getVisibleLeafColumns().length + 1;
 
   return (
-    <div className="table-scroll" role="region" aria-label="Jobs" tabIndex={0}>
-      <table className="table job-table" aria-rowcount={rows.length + 1}>
+    <TableScroll label="Jobs">
+      <table className="table table-cards job-table" aria-rowcount={rows.length + 1}>
         <caption className="visually-hidden">Jobs, the newest first</caption>
         <thead>
           {table.getHeaderGroups().map((group) => (
@@ -91,7 +106,7 @@ export function JobTable({ table, left, selectable }: Props) {
                   </td>
                 )}
                 {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
+                  <td key={cell.id} className={`cell-${cell.column.id}`}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
                 ))}
               </tr>
             );
@@ -99,7 +114,7 @@ export function JobTable({ table, left, selectable }: Props) {
           <Gap height={after} span={span} />
         </tbody>
       </table>
-    </div>
+    </TableScroll>
   );
 }
 

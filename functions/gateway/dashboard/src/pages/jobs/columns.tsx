@@ -18,19 +18,19 @@ export const columns = [
     header: 'Job',
     cell: ({ row: { original: job } }) => (
       <Link href={paths.job(job.jobId)} className="job-link">
-        {job.jobType} <span className="mono muted">{job.jobId.slice(-12)}</span>
+        <bdi title={job.jobType}>{job.jobType}</bdi> <span className="mono muted">{job.jobId.slice(-12)}</span>
       </Link>
     ),
   }),
-  column.accessor('queue', { id: 'queue', header: 'Queue' }),
-  column.accessor('createdAt', { id: 'createdAt', header: 'Accepted', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
-  column.display({ id: 'took', header: 'Ran', cell: ({ row }) => <Duration ms={took(row.original)} /> }),
-  column.display({ id: 'attempt', header: 'Attempt', cell: ({ row: { original: job } }) => job.attempt || none }),
   column.display({
     id: 'problem',
     header: 'Waits for, or failed by',
     cell: ({ row }) => <Problem job={row.original} />,
   }),
+  column.accessor('queue', { id: 'queue', header: 'Queue' }),
+  column.accessor('createdAt', { id: 'createdAt', header: 'Accepted', cell: ({ getValue }) => <RelativeTime at={getValue()} /> }),
+  column.display({ id: 'took', header: 'Ran', cell: ({ row }) => <Duration ms={took(row.original)} /> }),
+  column.display({ id: 'attempt', header: 'Attempt', cell: ({ row: { original: job } }) => job.attempt || none }),
   column.display({
     id: 'tags',
     header: 'Tags',
@@ -39,7 +39,7 @@ export const columns = [
         ? none
         : job.tags.map((tag) => (
             <Link key={tag} href={paths.jobs({ tag })} className="tag">
-              {tag}
+              <bdi>{tag}</bdi>
             </Link>
           )),
   }),
@@ -51,8 +51,8 @@ export const columns = [
   column.accessor('traceId', { id: 'traceId', header: 'Trace id', cell: ({ getValue }) => <span className="mono">{getValue()}</span> }),
 ];
 
-export const WIDE = ['status', 'job', 'queue', 'createdAt', 'took', 'attempt', 'problem', 'tags'];
-export const NARROW = ['status', 'job', 'createdAt'];
+export const WIDE = ['status', 'job', 'problem', 'queue', 'createdAt', 'took', 'attempt', 'tags'];
+export const NARROW = ['status', 'job', 'problem', 'createdAt'];
 
 function State({ job }: { job: Job }) {
   return (
@@ -77,7 +77,7 @@ function Problem({ job }: { job: Job }) {
   if (job.lastError && job.status !== 'COMPLETED') {
     return (
       <span className="ellipsis" title={job.lastError.message}>
-        <code>{job.lastError.errorCode}</code> <span className="muted">{job.lastError.message}</span>
+        <code>{job.lastError.errorCode}</code> <bdi className="muted">{job.lastError.message}</bdi>
       </span>
     );
   }

@@ -159,7 +159,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
       {list.isSuccess && ticks.length === 0 && <p className="muted">It has not fired yet. “Run now” submits its job at once.</p>}
       {ticks.length > 0 && (
         <>
-          <Table caption="The last times">
+          <Table caption="The last times" cards>
             <thead>
               <tr>
                 <th scope="col">Time</th>
@@ -177,7 +177,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
                     <Badge tone={tick.outcome === 'fired' ? 'good' : 'warn'}>{tick.outcome}</Badge>{' '}
                     {tick.reason !== null && <span className="muted">{tick.reason === 'manual' ? 'by hand' : tick.reason}</span>}
                   </td>
-                  <td>{tick.jobId === null ? '–' : <Link href={paths.job(tick.jobId)}>{tick.jobId}</Link>}</td>
+                  <td className={tick.jobId === null ? 'cell-empty' : ''}>{tick.jobId === null ? '–' : <Link href={paths.job(tick.jobId)}>{tick.jobId}</Link>}</td>
                 </tr>
               ))}
             </tbody>
