@@ -1229,6 +1229,14 @@ class Share(BaseModel):
     starts_per_second: Annotated[float | None, Field(alias="startsPerSecond", description="Likewise.")]
 
 
+class ScheduleTimes(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    upcoming: Annotated[list[AwareDatetime], Field(max_length=5)]
+
+
 class ScheduleRun(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
