@@ -109,7 +109,7 @@ function FilterForm({ filters, entries }: { filters: Filters; entries: Entry[] }
               {...props}
               type="datetime-local"
               className="input"
-              value={typed[name] === undefined ? '' : toLocalInput(new Date(typed[name]))}
+              value={localOf(typed[name])}
               onChange={(e) => setTyped(withTime(typed, name, fromLocalInput(e.target.value)))}
             />
           )}
@@ -130,6 +130,12 @@ function FilterForm({ filters, entries }: { filters: Filters; entries: Entry[] }
       </div>
     </form>
   );
+}
+
+/** localOf returns the value of an input for an instant; empty if the address has none, or a wrong one. */
+function localOf(at: string | undefined): string {
+  const date = new Date(at ?? '');
+  return Number.isNaN(date.getTime()) ? '' : toLocalInput(date);
 }
 
 /** choices returns the different values that the shown entries have. */
