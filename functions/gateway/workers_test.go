@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,13 +95,13 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 func TestTheAttemptsOfAWorkerShowTheirJobsAndPullWorkers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.submit(`{"jobType": "LOG", "payload": {}, "tags": ["order:17"]}`)
+	job := h.submit(strings.TrimSuffix(logJob, "}") + `, "tags": ["order:17"]}`)
 	gone := jobevent.ListedAttempt{JobID: uuid.New(), Attempt: 1}
 	h.heartbeat(jobevent.Heartbeat{WorkerID: "pull-1", Slots: 2, Attempts: []jobevent.ListedAttempt{
 		{JobID: job, Attempt: 1, RanBy: "eu-west-1a/resizer-x2x9q"}, gone,
 	}})
 	got := h.workers()[0].Attempts
-	if len(got) != 2 || got[0].JobType == nil || *got[0].JobType != "LOG" || !slices.Equal(got[0].Tags, []string{"order:17"}) ||
+	if len(got) != 2 || got[0].JobType == nil || *got[0].JobType != "SIMULATION" || !slices.Equal(got[0].Tags, []string{"order:17"}) ||
 		got[0].RanBy == nil || *got[0].RanBy != "eu-west-1a/resizer-x2x9q" {
 		t.Errorf("of a job: %+v", got)
 	}

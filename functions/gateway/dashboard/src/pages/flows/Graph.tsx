@@ -33,7 +33,9 @@ interface Measures {
 const RIGHT: Measures = { down: false, width: 200, height: 84, along: 270, across: 104 };
 const DOWN: Measures = { down: true, width: 156, height: 84, along: 136, across: 176 };
 
+const EDGE = 8; // around the graph, in its box
 const LEAST = 0.35; // the scale below which the graph is wider than its box
+const MOST = 2;
 const LEGIBLE = 0.75;
 const STEP = 1.25;
 const PAN = 80; // pixels a key
@@ -52,14 +54,16 @@ export function Graph({ flowId, made, known, chosen, way, onChoose }: Props) {
 
   const zoomTo = (to: number | null) => {
     const element = box.current;
-    const next = to ?? fit(size.width, width);
-    if (element) { // what is in the middle stays there
+    const next = to === null ? fit(size.width, width) : Math.min(MOST, Math.max(LEAST, to));
+    if (element) {
+      // what is in the middle stays there
       const ratio = next / scale;
       const [left, top] = [element.scrollLeft + element.clientWidth / 2, element.scrollTop + element.clientHeight / 2];
       requestAnimationFrame(() => element.scrollTo(left * ratio - element.clientWidth / 2, top * ratio - element.clientHeight / 2));
     }
-    setZoom(to === null ? null : Math.min(2, Math.max(LEAST, to)));
+    setZoom(to === null ? null : next);
   };
+  useWheel(box, (up) => zoomTo(up ? scale * 1.1 : scale / 1.1));
   const press = (event: KeyboardEvent) => {
     const moves: Record<string, [number, number]> = { ArrowLeft: [-PAN, 0], ArrowRight: [PAN, 0], ArrowUp: [0, -PAN], ArrowDown: [0, PAN] };
     const move = moves[event.key];
@@ -84,7 +88,7 @@ export function Graph({ flowId, made, known, chosen, way, onChoose }: Props) {
         <output className="small tabular" aria-label="Size of the graph">
           {Math.round(scale * 100)} %
         </output>
-        <IconButton icon="new" label="Larger (+)" disabled={scale >= 2} onClick={() => zoomTo(scale * STEP)} />
+        <IconButton icon="new" label="Larger (+)" disabled={scale >= MOST} onClick={() => zoomTo(scale * STEP)} />
         <IconButton icon="fit" label="Fit to the width (0)" onClick={() => zoomTo(null)} />
         <IconButton icon="turn" label={measures.down ? 'Draw it to the right' : 'Draw it down'} onClick={() => setTurned(!measures.down)} />
         <span className="small muted graph-hint">{made.edges.length > 0 && 'A line without a word: completed'}</span>
@@ -125,12 +129,32 @@ function useWidth(box: { current: HTMLElement | null }): number {
     if (!element) {
       return;
     }
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    const look = () => setWidth(element.clientWidth - 2 * EDGE);
+    const observer = new ResizeObserver(look);
     observer.observe(element);
-    setWidth(element.clientWidth);
+    look();
     return () => observer.disconnect();
   }, [box]);
   return width;
+}
+
+/** useWheel calls zoom for the wheel with Ctrl, which is also how browsers report two fingers on a touchpad. */
+function useWheel(box: { current: HTMLElement | null }, zoom: (up: boolean) => void) {
+  const latest = useRef(zoom);
+  useLayoutEffect(() => {
+    latest.current = zoom;
+  });
+  useLayoutEffect(() => {
+    const element = box.current;
+    const turn = (event: WheelEvent) => {
+      if (event.ctrlKey || event.metaKey) {
+        event.preventDefault(); // of the whole page
+        latest.current(event.deltaY < 0);
+      }
+    };
+    element?.addEventListener('wheel', turn, { passive: false });
+    return () => element?.removeEventListener('wheel', turn);
+  }, [box]);
 }
 
 /** usePan moves the graph with the mouse; a finger scrolls it, as any part of a page. */
