@@ -5,7 +5,7 @@ import { TableScroll } from '../../ui/Table';
 import type { Job } from './rows';
 
 const ROW_HEIGHT = 41;
-const CARD_HEIGHT = 108; // of a row on a phone
+const CARD_HEIGHT = 92; // of most rows on a phone
 
 const phone = matchMedia('(max-width: 37.5rem)');
 
@@ -91,6 +91,8 @@ export function JobTable({ table, left, selectable }: Props) {
             return (
               <tr
                 key={row.id}
+                ref={isPhone ? virtualizer.measureElement : null}
+                data-index={item.index}
                 aria-rowindex={item.index + 2}
                 className={gone ? 'row-left' : undefined}
                 title={gone ? 'It does not match the filters any more' : undefined}

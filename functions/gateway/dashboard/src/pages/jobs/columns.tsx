@@ -12,7 +12,6 @@ const none = <span className="muted">–</span>;
 
 /** columns are all columns that a row can have, in their order. */
 export const columns = [
-  column.display({ id: 'status', header: 'State', cell: ({ row }) => <State job={row.original} /> }),
   column.display({
     id: 'job',
     header: 'Job',
@@ -22,6 +21,7 @@ export const columns = [
       </Link>
     ),
   }),
+  column.display({ id: 'status', header: 'State', cell: ({ row }) => <State job={row.original} /> }),
   column.display({
     id: 'problem',
     header: 'Waits for, or failed by',
@@ -51,8 +51,8 @@ export const columns = [
   column.accessor('traceId', { id: 'traceId', header: 'Trace id', cell: ({ getValue }) => <span className="mono">{getValue()}</span> }),
 ];
 
-export const WIDE = ['status', 'job', 'problem', 'queue', 'createdAt', 'took', 'attempt', 'tags'];
-export const NARROW = ['status', 'job', 'problem', 'createdAt'];
+export const WIDE = ['job', 'status', 'problem', 'queue', 'createdAt', 'took', 'attempt', 'tags'];
+export const NARROW = ['job', 'status', 'problem', 'createdAt'];
 
 function State({ job }: { job: Job }) {
   return (
