@@ -6,12 +6,12 @@ import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
 import { Fold } from '../../ui/Fold';
 import { useNow } from '../../ui/now';
+import { StatusBadge } from '../../ui/StatusBadge';
 import { Table } from '../../ui/Table';
 import { causeOf, OUTCOMES, type Row, rowsOf, tick, wayOf, whyOf } from './attemptRows';
 import { Compared } from './Compared';
 import type { Job } from './queries';
-import { SPAN_NAMES, type Span } from './timeline';
-import { StatusBadge } from '../../ui/StatusBadge';
+import { spanName, type Span } from './timeline';
 
 const AT_FIRST = 10; // attempts that are shown at first, from the newest back
 const STATES = 12; // of the way that is shown
@@ -50,13 +50,20 @@ export function Attempts({ job }: { job: Job }) {
           </thead>
           <tbody>
             {shown.map((row) => (
-              <AttemptRow key={row.number} row={row} axis={axis} ticked={ticked.includes(row.number)} onTick={() => setTicked(tick(ticked, row.number))} />
+              <AttemptRow
+                key={row.number}
+                job={job}
+                row={row}
+                axis={axis}
+                ticked={ticked.includes(row.number)}
+                onTick={() => setTicked(tick(ticked, row.number))}
+              />
             ))}
           </tbody>
         </Table>
       )}
       {compared.length > 0 && <Compared job={job} attempts={compared} />}
-      <Legend spans={spans} axis={axis} />
+      <Legend job={job} spans={spans} axis={axis} />
       <Way job={job} />
       <Fold title="All moves between states" note={count(job.history.length)}>
         {() => <History job={job} />}
@@ -70,7 +77,16 @@ interface Axis {
   to: number;
 }
 
-function AttemptRow({ row: { number, attempt, spans }, axis, ticked, onTick }: { row: Row; axis: Axis; ticked: boolean; onTick: () => void }) {
+interface RowProps {
+  job: Job;
+  row: Row;
+  axis: Axis;
+  ticked: boolean;
+  onTick: () => void;
+}
+
+function AttemptRow({ job, row, axis, ticked, onTick }: RowProps) {
+  const { number, attempt, spans } = row;
   const at = attempt?.startedAt ?? attempt?.finishedAt ?? null;
   return (
     <tr className={ticked ? 'attempt-ticked' : ''}>
@@ -82,13 +98,13 @@ function AttemptRow({ row: { number, attempt, spans }, axis, ticked, onTick }: {
         ) : (
           <span className="attempt-next">#{number}</span>
         )}{' '}
-        <End row={{ number, attempt, spans }} />
+        <End job={job} row={row} />
       </th>
       <td className="attempt-ran cell-whole">
         <span className="attempt-bars">
           <span className="attempt-track" aria-hidden="true">
             {spans.map((span) => (
-              <SpanBar key={`${span.kind} ${span.from}`} span={span} axis={axis} />
+              <SpanBar key={`${span.kind} ${span.from}`} name={spanName(span.kind, job)} span={span} axis={axis} />
             ))}
           </span>
           <span className="tabular">{lengthOf(spans)}</span>
@@ -105,7 +121,7 @@ function AttemptRow({ row: { number, attempt, spans }, axis, ticked, onTick }: {
   );
 }
 
-function End({ row: { attempt, spans } }: { row: Row }) {
+function End({ job, row: { attempt, spans } }: { job: Job; row: Row }) {
   if (attempt?.outcome) {
     const { tone, meaning } = OUTCOMES[attempt.outcome];
     return (
@@ -115,10 +131,10 @@ function End({ row: { attempt, spans } }: { row: Row }) {
     );
   }
   const last = spans.at(-1);
-  return <Badge>{last ? SPAN_NAMES[last.kind] : 'running'}</Badge>;
+  return <Badge>{last ? spanName(last.kind, job) : 'running'}</Badge>;
 }
 
-function SpanBar({ span, axis }: { span: Span; axis: Axis }) {
+function SpanBar({ name, span, axis }: { name: string; span: Span; axis: Axis }) {
   const whole = axis.to - axis.from || 1;
   const style = {
     left: `min(${((span.from - axis.from) / whole) * 100}%, 100% - 3px)`,
@@ -128,7 +144,7 @@ function SpanBar({ span, axis }: { span: Span; axis: Axis }) {
   return (
     <span
       className={`attempt-bar span-${span.kind} ${span.open ? 'span-open' : ''}`}
-      title={`${SPAN_NAMES[span.kind]} ${duration(span.to - span.from)}, ${instant(new Date(span.from))} to ${until}`}
+      title={`${name} ${duration(span.to - span.from)}, ${instant(new Date(span.from))} to ${until}`}
       style={style}
     />
   );
@@ -142,7 +158,7 @@ function lengthOf(spans: readonly Span[]): string {
   return counted.length === 0 ? '–' : ms === 0 && !counted.some((span) => span.open) ? '<1 ms' : duration(ms);
 }
 
-function Legend({ spans, axis }: { spans: readonly Span[]; axis: Axis }) {
+function Legend({ job, spans, axis }: { job: Job; spans: readonly Span[]; axis: Axis }) {
   if (spans.length === 0) {
     return null;
   }
@@ -151,7 +167,7 @@ function Legend({ spans, axis }: { spans: readonly Span[]; axis: Axis }) {
       {duration(axis.to - axis.from)} in all
       {[...new Set(spans.map((span) => span.kind))].map((kind) => (
         <span key={kind} className="row">
-          <span className={`legend-mark span-${kind}`} aria-hidden="true" /> {SPAN_NAMES[kind]}
+          <span className={`legend-mark span-${kind}`} aria-hidden="true" /> {spanName(kind, job)}
         </span>
       ))}
     </p>

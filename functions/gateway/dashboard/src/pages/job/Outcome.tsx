@@ -30,6 +30,13 @@ export function Outcome({ job }: { job: Job }) {
     case 'PENDING':
       return <Waits job={job} />;
     case 'WAITING':
+      if (job.forEach) {
+        return (
+          <p className="banner">
+            It waits for the <Link href={paths.jobs({ fanOutId: job.jobId })}>jobs of its elements</Link>.
+          </p>
+        );
+      }
       return (
         <p className="banner">
           An outside system works on it. Its callback has to come <RelativeTime at={job.callbackDeadlineAt} />.

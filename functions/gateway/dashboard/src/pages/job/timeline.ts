@@ -10,13 +10,18 @@ export interface Span {
   open: boolean; // it has not ended
 }
 
-export const SPAN_NAMES: Record<SpanKind, string> = {
+const NAMES: Record<SpanKind, string> = {
   scheduled: 'until its time',
   waiting: 'waiting',
   running: 'running',
   outside: 'at an outside system',
   delay: 'retry delay',
 };
+
+/** spanName names a kind of span of a job: a fan-out waits for the jobs of its elements. */
+export function spanName(kind: SpanKind, { forEach }: Pick<Job, 'forEach'>): string {
+  return kind === 'outside' && forEach ? 'jobs of its elements' : NAMES[kind];
+}
 
 type History = Pick<Job, 'createdAt' | 'finishedAt' | 'status' | 'history' | 'attempts'>;
 
