@@ -24,7 +24,7 @@ test('a flow shows its graph, with conditions and a fan-out, and is cancelled', 
   await expect(node('charge')).toContainText('RUNNING');
   await expect(node('release')).toContainText('after charge failed');
   await expect(node('each')).toContainText('for each element');
-  await expect(page.getByRole('button', { name: 'Retry' })).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Retry', exact: true })).toHaveCount(0);
   for (const look of ['light', 'dark', 'phone']) {
     await page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' });
     await page.setViewportSize(look === 'phone' ? { width: 360, height: 740 } : { width: 1280, height: 900 });
@@ -39,9 +39,9 @@ test('a flow shows its graph, with conditions and a fan-out, and is cancelled', 
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the jobs' }).click();
   await expect(node('charge')).toContainText('CANCELLED');
   await expect(page.locator('.page-header').getByText('CANCELLED')).toBeVisible({ timeout: 20_000 });
-  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByRole('button', { name: 'Retry', exact: true }).click();
   await expect(node('charge')).toContainText('RUNNING', { timeout: 20_000 });
-  await expect(page.getByRole('button', { name: 'Retry' })).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Retry', exact: true })).toHaveCount(0);
   await call(site.url, 'POST', `/api/flows/${flowId}/cancel`, undefined, key);
   await node('charge').getByRole('button').click();
   await page.getByRole('region', { name: 'The job charge' }).getByRole('link', { name: 'Open the job' }).click();
@@ -72,7 +72,7 @@ test('a flow whose compensation has run is asked what of it runs again', async (
   const dialog = page.getByRole('dialog', { name: `What of ${unique} runs again?` });
   const names = dialog.getByLabel('From');
   const chosen = () => names.evaluate((select: HTMLSelectElement) => [...select.selectedOptions].map((option) => option.value));
-  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByRole('button', { name: 'Retry', exact: true }).click();
   await expect(dialog).toContainText('A job that waits for the failure of another one has run.');
   answered(faults, 409);
   expect(await chosen()).toEqual(['ship']); // what has failed
@@ -80,7 +80,7 @@ test('a flow whose compensation has run is asked what of it runs again', async (
   await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
   expect((await flow()).run).toBe(1);
 
-  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByRole('button', { name: 'Retry', exact: true }).click();
   await expect(dialog).toBeVisible();
   answered(faults, 409);
   await names.selectOption([]);
@@ -92,7 +92,7 @@ test('a flow whose compensation has run is asked what of it runs again', async (
   const second = await flow();
   expect([second.jobs['charge']?.jobId === jobs['charge'], second.jobs['ship']?.jobId === jobs['ship']]).toEqual([true, false]);
 
-  await page.getByRole('button', { name: 'Retry' }).click({ timeout: 20_000 });
+  await page.getByRole('button', { name: 'Retry', exact: true }).click({ timeout: 20_000 });
   await expect(dialog).toBeVisible();
   answered(faults, 409);
   await dialog.getByRole('button', { name: 'The whole flow' }).click();

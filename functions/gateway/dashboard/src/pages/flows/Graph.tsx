@@ -31,7 +31,7 @@ interface Measures {
 }
 
 const RIGHT: Measures = { down: false, width: 200, height: 84, along: 270, across: 104 };
-const DOWN: Measures = { down: true, width: 156, height: 84, along: 136, across: 176 };
+const DOWN: Measures = { down: true, width: 176, height: 84, along: 136, across: 196 };
 
 const EDGE = 8; // around the graph, in its box
 const LEAST = 0.35; // the scale below which the graph is wider than its box
