@@ -13,7 +13,7 @@ interface Look {
 const pages: Look[] = [
   { path: '/', heading: 'Overview', shows: 'COMPLETED' },
   { path: '/', heading: 'Overview', shows: 'SYNC_CRM', as: 'admin' },
-  { path: '/jobs', heading: 'Jobs', shows: LONG_TYPE },
+  { path: '/jobs?status=SCHEDULED', heading: 'Jobs', shows: LONG_TYPE },
   { path: '/jobs?status=FAILED', heading: 'Jobs', shows: 'CRM.TIMEOUT' },
   { path: ({ failedJob }) => `/jobs/${failedJob}`, heading: 'INVOICE', shows: 'CRM.REFUSED' },
   { path: ({ arabicJob }) => `/jobs/${arabicJob}`, heading: 'INVOICE', shows: 'customer:Müller' },

@@ -38,7 +38,7 @@ test('a phone shows the error of a job, and selects it', async ({ page, open, si
 });
 
 test('a phone keeps its cards apart, also those of jobs with long names', async ({ page, open, site }) => {
-  await open('/jobs', site.seeded.key);
+  await open('/jobs?status=SCHEDULED', site.seeded.key);
   const rows = page.getByRole('region', { name: 'Jobs' }).getByRole('row');
   await expect(rows.filter({ hasText: LONG_TYPE })).toBeVisible();
   const edges = await rows.evaluateAll((all) => all.slice(1).map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom]));
