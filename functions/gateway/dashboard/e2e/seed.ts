@@ -28,7 +28,7 @@ const jobs: object[] = [
   ...Array.from({ length: 12 }, (_, n) => ({ ...log, tags: [`order:ORD-${20_000 + n}`], priority: n % 3 })),
   { ...steps({ type: 'SLEEP', durationMs: 600_000 }), tags: ['long'] },
   { jobType: 'SYNC_CRM', payload: { contact: 'ACME <script>alert(1)</script>' }, tags: ['crm'] }, // no worker runs it
-  { jobType: LONG_TYPE, payload: {}, ...later, tags: ['a-tag-of-sixty-letters-as-long-as-a-tag-of-this-kind-can-get-here'] },
+  { jobType: LONG_TYPE, payload: {}, ...later, tags: ['a-tag-of-sixty-letters-which-is-as-long-as-tags-of-it-may-be'] },
   { ...log, orderingKey: 'account-17', ...later },
   { ...log, orderingKey: 'account-17', ...later },
 ];
@@ -37,7 +37,11 @@ const jobs: object[] = [
 export async function seed(url: string, admin: string): Promise<Seeded> {
   const { key } = await call<Key>(url, 'POST', '/api/keys', { name: 'initech', ownerId: 'initech', roles: ['admin', 'work'] }, admin);
   const post = <T>(path: string, body: object, as = key) => call<T>(url, 'POST', path, body, as);
-  await post('/api/jobs/batch', { jobs });
+  const { results } = await post<{ results: { status: number }[] }>('/api/jobs/batch', { jobs });
+  const refused = results.filter(({ status }) => status >= 400);
+  if (refused.length > 0) {
+    throw new Error(`seeded jobs are refused: ${JSON.stringify(refused)}`);
+  }
   await post('/api/jobs/batch', { jobs: ['stark', 'wayne'].flatMap((ownerId) => [{ ...declined, ownerId }, { ...log, ownerId }]) }, admin);
   const arabic = await post<{ jobId: string }>('/api/jobs', {
     jobType: 'INVOICE', queue: 'pull', payload: { 'ملاحظة': 'هذا نص يُقرأ من اليمين إلى اليسار', größe: '日本語' }, ...later,
