@@ -23,9 +23,6 @@ func (a *API) ListTimes(c *gin.Context) error {
 	if start := q.Instant("startAt"); start != nil && start.After(from) {
 		from = *start
 	}
-	if expression == "" && len(q.Values["cron"]) == 0 {
-		q.Bad("cron", "is required")
-	}
 	if name == "" {
 		name = "UTC"
 	}
@@ -40,6 +37,9 @@ func (a *API) ListTimes(c *gin.Context) error {
 	}
 	if err := q.Close("cron", "timeZone", "startAt", "endAt"); err != nil {
 		return err
+	}
+	if expression == "" {
+		return badSchedule("cron", "is required")
 	}
 	body := timesBody{Upcoming: []time.Time{}}
 	for next := spec.Next(from.Add(-time.Nanosecond)); len(body.Upcoming) < maxUpcoming; next = spec.Next(next) {
