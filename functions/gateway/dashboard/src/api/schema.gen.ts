@@ -1151,6 +1151,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/job-types/{type}/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Define the schedules of a job type in code
+         * @description The kits send it when a worker starts, with all schedules of a task. Those that are new are created, those that
+         *     have changed are replaced, and those that the type defined before and that are not in the list any more are
+         *     deleted. A schedule that has not changed goes on, and one that a person has paused stays paused. A schedule of
+         *     one of the names that a request has made, or that another type defines, is refused with 409, and nothing
+         *     changes.
+         */
+        put: operations["defineSchedules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/stats": {
         parameters: {
             query?: never;
@@ -2099,6 +2123,8 @@ export interface components {
             lastJobId: string | null;
             createdAt: components["schemas"]["Instant"];
             updatedAt: components["schemas"]["Instant"];
+            /** @description The job type whose workers define the schedule in code. It can be paused and run, but not replaced. */
+            definedBy: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
         Tick: {
@@ -2857,6 +2883,10 @@ export interface components {
             p95Ms: number | null;
             p99Ms: number | null;
         };
+        DefinedSchedules: {
+            /** @description Each with a name of its own, and a job of the type. None may be paused. */
+            schedules: components["schemas"]["ScheduleRequest"][];
+        };
         JobTypeDefinition: {
             /** @description What the type does */
             title?: string | null;
@@ -2865,9 +2895,13 @@ export interface components {
              * @description The JSON Schema (draft 2020-12) of the payload; at most 64 KiB. It may refer only to itself. One that takes too
              *     long to check refuses nothing.
              */
-            schema?: Record<string, never> | boolean | null;
+            schema?: {
+                [key: string]: unknown;
+            } | boolean | null;
             /** @description The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB. */
-            outputSchema?: Record<string, never> | boolean | null;
+            outputSchema?: {
+                [key: string]: unknown;
+            } | boolean | null;
         };
         JobTypeInfo: {
             name: string;
@@ -7527,6 +7561,49 @@ export interface operations {
                 };
             };
             409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    defineSchedules: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                type: components["schemas"]["JobType"];
+            };
+            cookie?: never;
+        };
+        /** @description At most 4 MiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinedSchedules"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
