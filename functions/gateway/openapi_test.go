@@ -75,7 +75,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"GET /api/jobs/{jobId}/deliveries", "POST /api/jobs/{jobId}/deliveries/{version}/retry", "GET /api/deliveries",
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
-		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
+		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks", "GET /api/schedule-times",
 		"POST /api/keys", "GET /api/keys", "GET /api/keys/{keyId}", "DELETE /api/keys/{keyId}", "POST /api/keys/{keyId}/rotate", "GET /api/me",
 		"GET /api/webhook-secrets", "GET /api/login",
 		"GET /api/rejected", "GET /api/rejected/{rejectedId}", "DELETE /api/rejected/{rejectedId}", "POST /api/rejected/{rejectedId}/redrive",

@@ -118,7 +118,7 @@ var bodies = map[string]func(things) []string{
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
 	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
-	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
+	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listScheduleTimes": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "deleteJobType": nil, "getStats": nil,
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
@@ -212,7 +212,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil, "keepBuild": nil,
-		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"}, "drain": {"true"},
+		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"}, "drain": {"true"}, "cron": {"@daily"}, "timeZone": {"UTC"}, "startAt": {"2100-01-01T00:00:00Z"}, "endAt": {"2100-01-01T00:00:00Z"},
 	}[name]
 	if !known {
 		t.Errorf("%s: what to ask by its parameter %s is not known", endpoint, name)

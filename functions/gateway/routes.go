@@ -68,6 +68,7 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/schedules/:name/resume", access.Operate, noBody(f.api.schedules.Resume)},
 		{http.MethodPost, "/api/schedules/:name/run", access.Operate, noBody(f.api.schedules.Run)},
 		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.api.schedules.ListTicks},
+		{http.MethodGet, "/api/schedule-times", access.Read, f.api.schedules.ListTimes},
 		{http.MethodPost, "/events", access.Submit, f.api.submit.SubmitEvents},
 		{http.MethodPost, hookPath, access.Public, noQuery(f.api.hooks.Receive)},
 		{http.MethodGet, "/api/hooks", access.Read, noQuery(f.api.hooks.List)},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,5 +264,35 @@ func TestAllThatIsWrongWithAScheduleIsListed(t *testing.T) {
 	h.get("/api/jobs/nonsense").wantError(apierror.JobNotFound)
 	if message := h.get("/api/jobs/nonsense").error().Message; message != `there is no such job: "nonsense" is not an id` {
 		t.Errorf("refused with %s", message)
+	}
+}
+
+func TestTheTimesOfAScheduleThatIsNotStored(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	times := func(query string) (at []string) {
+		var body struct{ Upcoming []string }
+		h.get("/api/schedule-times?" + query).want(http.StatusOK).into(&body)
+		return body.Upcoming
+	}
+	const from = "&startAt=2036-03-29T00:00:00Z"
+	for query, want := range map[string][]string{
+		"cron=30+2+*+*+*&timeZone=Europe/Berlin" + from + "&endAt=2036-03-31T00:00:00Z": {"2036-03-29T01:30:00Z", "2036-03-30T01:00:00Z"},
+		"cron=*/10+*+*+*+*+*" + from + "&endAt=2036-03-29T00:00:20Z":                    {"2036-03-29T00:00:00Z", "2036-03-29T00:00:10Z", "2036-03-29T00:00:20Z"},
+		"cron=@every+90s" + from + "&endAt=2036-03-29T00:02:00Z":                        {"2036-03-29T00:01:30Z"},
+		"cron=@daily" + from + "&endAt=2036-03-28T00:00:00Z":                            {},
+	} {
+		if got := times(query); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	if got := times("cron=@hourly"); len(got) != 5 {
+		t.Errorf("%d times", len(got))
+	}
+	for query, path := range map[string]string{
+		"": "cron", "cron=61+*+*+*+*": "cron", "cron=0+0+30+2+*": "cron", "cron=@daily&timeZone=Mars": "timeZone",
+		"cron=@daily&startAt=soon": "startAt", "cron=@daily&name=a": "name", "cron=@daily&cron=@hourly": "cron",
+	} {
+		h.get("/api/schedule-times?"+query).wantError(apierror.InvalidJobRequest, path)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,9 +23,12 @@ type workerBody struct {
 	Queues, JobTypes  []string
 	Partitions        map[string][]int32
 	Attempts          []struct {
-		JobID     uuid.UUID
-		StartedAt *time.Time
-		Progress  *struct{ Percent int }
+		JobID            uuid.UUID
+		JobType, OwnerID *string
+		RanBy            *string
+		Tags             []string
+		StartedAt        *time.Time
+		Progress         *struct{ Percent int }
 	}
 }
 
@@ -85,6 +89,24 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 	h.heartbeat(jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true})
 	if got = h.workers(); len(got) != 2 {
 		t.Errorf("one that has stopped is still there: %+v", got)
+	}
+}
+
+func TestTheAttemptsOfAWorkerShowTheirJobsAndPullWorkers(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	job := h.submit(strings.TrimSuffix(logJob, "}") + `, "tags": ["order:17"]}`)
+	gone := jobevent.ListedAttempt{JobID: uuid.New(), Attempt: 1}
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "pull-1", Slots: 2, Attempts: []jobevent.ListedAttempt{
+		{JobID: job, Attempt: 1, RanBy: "eu-west-1a/resizer-x2x9q"}, gone,
+	}})
+	got := h.workers()[0].Attempts
+	if len(got) != 2 || got[0].JobType == nil || *got[0].JobType != "SIMULATION" || !slices.Equal(got[0].Tags, []string{"order:17"}) ||
+		got[0].RanBy == nil || *got[0].RanBy != "eu-west-1a/resizer-x2x9q" {
+		t.Errorf("of a job: %+v", got)
+	}
+	if len(got) != 2 || got[1].JobID != gone.JobID || got[1].JobType != nil || got[1].OwnerID != nil || got[1].RanBy != nil || got[1].Tags == nil {
+		t.Errorf("of a job that is not there: %+v", got)
 	}
 }
 

@@ -60,13 +60,13 @@ func read(e jobevent.Item) (schedulerdb.Outcome, error) {
 	case jobevent.TypeCompleted:
 		d, err := jobevent.Decode[jobevent.Completed](e)
 		return schedulerdb.Outcome{
-			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindCompleted, WorkerID: d.WorkerID,
+			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindCompleted, WorkerID: d.WorkerID, RanBy: d.RanBy,
 			StartedAt: &d.StartedAt, FinishedAt: &d.FinishedAt, Output: d.Output,
 		}, err
 	case jobevent.TypeWaiting:
 		d, err := jobevent.Decode[jobevent.Waiting](e)
 		return schedulerdb.Outcome{
-			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindWaiting, WorkerID: d.WorkerID,
+			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindWaiting, WorkerID: d.WorkerID, RanBy: d.RanBy,
 			StartedAt: &d.StartedAt, CallbackTimeout: millis(d.CallbackTimeoutMs),
 		}, err
 	case jobevent.TypeFailed:
@@ -93,7 +93,7 @@ func readFailed(d jobevent.Failed) (schedulerdb.Outcome, error) {
 		return schedulerdb.Outcome{}, fmt.Errorf("take failed outcome of unknown kind %q: %w", d.Kind, jobevent.ErrInvalid)
 	}
 	return schedulerdb.Outcome{
-		JobID: d.JobID, Attempt: d.Attempt, Kind: d.Kind, WorkerID: d.WorkerID,
+		JobID: d.JobID, Attempt: d.Attempt, Kind: d.Kind, WorkerID: d.WorkerID, RanBy: d.RanBy,
 		StartedAt: d.StartedAt, FinishedAt: &d.FinishedAt, ErrorCode: d.ErrorCode, Message: d.Message,
 		Retryable: d.Retryable, RetryAfter: millis(d.RetryAfterMs),
 	}, nil

@@ -157,6 +157,7 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	}
 	started := make([]bool, len(got))
 	for i, h := range got { // before the mutex, which the pool takes while it holds its own
+		h.attempt.RunBy(h.by.key.name) // before the start, which the next heartbeat reports with the name
 		started[i] = !h.hasEnded() && h.attempt.Start()
 	}
 	now := time.Now()

@@ -198,15 +198,24 @@ func (x *fixture) outcome(run jobevent.Run) (kind string, failed jobevent.Failed
 		return strings.HasPrefix(e.ID(), jobevent.AttemptToken(run.JobID, run.Attempt)+".") &&
 			(e.Type() == jobevent.TypeCompleted || e.Type() == jobevent.TypeFailed || e.Type() == jobevent.TypeWaiting)
 	})
+	var err error
 	switch e.Type() {
 	case jobevent.TypeCompleted:
-		return "completed", failed
+		var completed jobevent.Completed
+		completed, err = jobevent.Decode[jobevent.Completed](e)
+		kind, failed.RanBy = "completed", completed.RanBy
 	case jobevent.TypeWaiting:
-		return "waiting", failed
+		var waiting jobevent.Waiting
+		waiting, err = jobevent.Decode[jobevent.Waiting](e)
+		kind, failed.RanBy = "waiting", waiting.RanBy
+	default:
+		failed, err = jobevent.Decode[jobevent.Failed](e)
 	}
-	failed, err := jobevent.Decode[jobevent.Failed](e)
 	if err != nil {
 		x.t.Fatal(err)
+	}
+	if kind != "" {
+		return kind, failed
 	}
 	return string(failed.Kind), failed
 }

@@ -44,7 +44,7 @@ func TestAnAttemptIsClaimedKeptAndSettled(t *testing.T) {
 	})
 	x.until("its progress is published", func(e jobevent.Item) bool {
 		heartbeat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
-		return err == nil && len(heartbeat.Attempts) == 1 &&
+		return err == nil && len(heartbeat.Attempts) == 1 && heartbeat.Attempts[0].RanBy == "w" &&
 			heartbeat.Attempts[0].Progress != nil && heartbeat.Attempts[0].Progress.Percent == 40 && heartbeat.JobTypes[0].Name == "RESIZE"
 	})
 	result := apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted, Output: json.RawMessage(`{"ok":true}`)}
@@ -73,6 +73,9 @@ func TestEachStatusEndsAnAttemptItsWay(t *testing.T) {
 		test.result.Token = i.one("T").Token
 		i.wantSettled(http.StatusOK, test.result)
 		kind, failed := x.outcome(run)
+		if failed.RanBy != "w" {
+			t.Errorf("%s was run by %q", test.result.Status, failed.RanBy)
+		}
 		if kind != test.kind || failed.Retryable != (kind == "snoozed") || kind == "failed" && failed.ErrorCode != "A.B" {
 			t.Errorf("%s ended as %s, %+v", test.result.Status, kind, failed)
 		}

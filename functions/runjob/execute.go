@@ -55,6 +55,7 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 		return f.saveSoon(ctx, a, number, data)
 	})
 	given.Start = func() bool { return f.pool.Start(a) }
+	given.RunBy = func(name string) { a.RanBy.Store(&name) }
 	given.WhenSettled = func(settled func(jobevent.Kind)) { a.Settled.Store(&settled) }
 	outcome = call(ctx, handler, a, given)
 	if !a.StartedAt.IsZero() {

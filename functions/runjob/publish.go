@@ -78,19 +78,19 @@ func outcomeData(o workerdb.Outcome) (typ string, data any) {
 	switch o.Kind {
 	case workerdb.Completed:
 		return jobevent.TypeCompleted, jobevent.Completed{
-			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy,
 			StartedAt: o.StartedAt.UTC(), FinishedAt: o.FinishedAt.UTC(), Output: o.Output,
 		}
 	case workerdb.Waiting:
 		return jobevent.TypeWaiting, jobevent.Waiting{
-			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy,
 			StartedAt: o.StartedAt.UTC(), CallbackTimeoutMs: o.CallbackTimeout.Milliseconds(),
 		}
 	case jobevent.KindFailed, jobevent.KindLost, jobevent.KindInterrupted, jobevent.KindCancelled,
 		jobevent.KindSnoozed:
 	}
 	failed := jobevent.Failed{
-		JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, FinishedAt: o.FinishedAt.UTC(),
+		JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy, FinishedAt: o.FinishedAt.UTC(),
 		ErrorCode: o.ErrorCode, Message: o.Message, Retryable: o.Retryable,
 		RetryAfterMs: o.RetryAfter.Milliseconds(), Kind: o.Kind,
 	}

@@ -99,6 +99,7 @@ type Completed struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	Attempt    int             `json:"attempt"`
 	WorkerID   string          `json:"workerId"`           // empty: an outside system reported it, by a callback
+	RanBy      string          `json:"ranBy,omitempty"`    // the pull worker to which WorkerID gave it; empty: none
 	StartedAt  time.Time       `json:"startedAt,omitzero"` // zero: the publisher does not know
 	FinishedAt time.Time       `json:"finishedAt"`
 	Output     json.RawMessage `json:"output,omitempty"`
@@ -121,6 +122,7 @@ type Failed struct {
 	JobID        uuid.UUID  `json:"jobId"`
 	Attempt      int        `json:"attempt"`
 	WorkerID     string     `json:"workerId"`
+	RanBy        string     `json:"ranBy,omitempty"`
 	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started, or the publisher does not know
 	FinishedAt   time.Time  `json:"finishedAt"`
 	ErrorCode    string     `json:"errorCode,omitempty"`
@@ -135,6 +137,7 @@ type Waiting struct {
 	JobID             uuid.UUID `json:"jobId"`
 	Attempt           int       `json:"attempt"`
 	WorkerID          string    `json:"workerId"`
+	RanBy             string    `json:"ranBy,omitempty"`
 	StartedAt         time.Time `json:"startedAt"`
 	CallbackTimeoutMs int64     `json:"callbackTimeoutMs"`
 }
@@ -144,6 +147,7 @@ type ended struct {
 	JobID             uuid.UUID       `json:"jobId"`
 	Attempt           int             `json:"attempt"`
 	WorkerID          string          `json:"workerId"`
+	RanBy             string          `json:"ranBy"`
 	StartedAt         *time.Time      `json:"startedAt"`
 	FinishedAt        time.Time       `json:"finishedAt"`
 	Output            json.RawMessage `json:"output"`
@@ -162,12 +166,13 @@ func (e *ended) as(kind Kind) any {
 	}
 	switch kind { //nolint:exhaustive // all others are of a Failed
 	case jobstate.KindCompleted:
-		return &Completed{e.JobID, e.Attempt, e.WorkerID, startedAt, e.FinishedAt, e.Output}
+		return &Completed{e.JobID, e.Attempt, e.WorkerID, e.RanBy, startedAt, e.FinishedAt, e.Output}
 	case jobstate.KindWaiting:
-		return &Waiting{e.JobID, e.Attempt, e.WorkerID, startedAt, e.CallbackTimeoutMs}
+		return &Waiting{e.JobID, e.Attempt, e.WorkerID, e.RanBy, startedAt, e.CallbackTimeoutMs}
 	}
 	return &Failed{
-		e.JobID, e.Attempt, e.WorkerID, e.StartedAt, e.FinishedAt, e.ErrorCode, e.Message, e.Retryable, e.RetryAfterMs, kind,
+		e.JobID, e.Attempt, e.WorkerID, e.RanBy, e.StartedAt, e.FinishedAt, e.ErrorCode, e.Message, e.Retryable,
+		e.RetryAfterMs, kind,
 	}
 }
 
@@ -213,8 +218,8 @@ type Transition struct {
 	Attempt    int        `json:"attempt"`
 	By         string     `json:"by"` // the function, or for a command its actor
 	Reason     string     `json:"reason,omitempty"`
-	Outcome    string     `json:"outcome,omitempty"` // completed, waiting or a Kind, if this entry ended the attempt
-	WorkerID   string     `json:"workerId,omitempty"`
+	Outcome    string     `json:"outcome,omitempty"`  // completed, waiting or a Kind, if this entry ended the attempt
+	WorkerID   string     `json:"workerId,omitempty"` // of a pull worker its own name
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	ErrorCode  string     `json:"errorCode,omitempty"`
@@ -453,6 +458,7 @@ type ListedAttempt struct {
 	JobID     uuid.UUID  `json:"jobId"`
 	Attempt   int        `json:"attempt"`
 	StartedAt *time.Time `json:"startedAt,omitempty"` // absent: claimed, waiting for a slot
+	RanBy     string     `json:"ranBy,omitempty"`     // the pull worker that has it; empty: none
 	Progress  *Progress  `json:"progress,omitempty"`
 }
 

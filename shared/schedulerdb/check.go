@@ -78,6 +78,7 @@ func cleanOutcomes(reported []Outcome) ([]Outcome, error) {
 			return nil, fmt.Errorf("accept outcome of job %s: %w", o.JobID, err)
 		}
 		o.WorkerID, o.ErrorCode = jobevent.CleanText(o.WorkerID, nameMost), jobevent.CleanText(o.ErrorCode, nameMost)
+		o.RanBy = jobevent.CleanText(o.RanBy, nameMost)
 		o.Message = jobevent.CleanMessage(o.Message)
 		outcomes[i] = o
 	}

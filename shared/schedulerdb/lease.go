@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,7 +124,8 @@ func (s *Store) renew(
 			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
 			started.StartedAts = append(started.StartedAts, *a.StartedAt)
 			started.Entries = append(started.Entries, string(appendEnd(nil, jobevent.Transition{
-				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog", WorkerID: a.workerID,
+				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog",
+				WorkerID:  cmp.Or(jobevent.CleanText(a.RanBy, nameMost), a.workerID),
 				StartedAt: jobevent.UTC(a.StartedAt),
 			})))
 		}

@@ -61,6 +61,35 @@ func TestAHeartbeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
 	h.wantStatus(job, jobstate.Completed)
 }
 
+func TestTheHistoryNamesThePullWorkerOfAnAttempt(t *testing.T) {
+	h := newFixture(t)
+	for _, end := range []func(jobevent.Created) Outcome{
+		func(job jobevent.Created) Outcome { return completed(job, 1) },
+		func(job jobevent.Created) Outcome { return ended(job, 1, jobstate.KindFailed) },
+	} {
+		job := newJob()
+		h.ingest(job)
+		now := time.Now()
+		h.heartbeat("pull-1", 1, []int32{0}, jobevent.ListedAttempt{
+			JobID: job.JobID, Attempt: 1, StartedAt: &now, RanBy: "resizer-\x00x2x9q",
+		})
+		outcome := end(job)
+		outcome.WorkerID, outcome.RanBy = "pull-1", "resizer-\x00x2x9q"
+		h.settle(outcome)
+		named := 0
+		for _, move := range h.status(job).History {
+			if move.WorkerID == "pull-1" {
+				t.Errorf("%s names the function", move.To)
+			} else if move.WorkerID == jobevent.CleanText("resizer-\x00x2x9q", nameMost) {
+				named++
+			}
+		}
+		if named != 2 {
+			t.Errorf("the start and the end name it %d times", named)
+		}
+	}
+}
+
 func TestAWaitingJobIsCancelledAtOnce(t *testing.T) {
 	h := newFixture(t)
 	later := time.Now().Add(time.Hour)

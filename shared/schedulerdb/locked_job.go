@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +107,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
 		return
 	}
 	transition := jobevent.Transition{
-		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.WorkerID,
+		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: cmp.Or(o.RanBy, o.WorkerID),
 		StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
 		ErrorCode: o.ErrorCode, Message: o.Message,
 	}

@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,7 @@ type Outcome struct {
 	Attempt         int
 	Kind            jobstate.Kind
 	WorkerID        string // empty: the outcome is that of a callback
+	RanBy           string // the pull worker to which that worker gave the attempt; empty: none
 	StartedAt       *time.Time
 	FinishedAt      *time.Time
 	Output          json.RawMessage
@@ -233,7 +235,8 @@ func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
 		}
 		buffer = appendEnd(buffer, jobevent.Transition{
 			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
-			WorkerID: o.WorkerID, StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
+			WorkerID: cmp.Or(o.RanBy, o.WorkerID), StartedAt: jobevent.UTC(o.StartedAt),
+			FinishedAt: jobevent.UTC(o.FinishedAt),
 		})
 		ends[i] = len(buffer)
 	}

@@ -91,6 +91,7 @@ type Outcome struct {
 	Key
 	TraceID         uuid.UUID
 	WorkerID        string        // the worker that claimed the attempt
+	RanBy           string        // the pull worker to which it gave the attempt; not stored
 	Kind            jobevent.Kind // or Completed, Waiting
 	StartedAt       time.Time     // zero: never started
 	FinishedAt      time.Time

@@ -52,6 +52,10 @@ type workerBody struct {
 type heldAttempt struct {
 	JobID     uuid.UUID         `json:"jobId"`
 	Attempt   int               `json:"attempt"`
+	JobType   *string           `json:"jobType"` // null: the job is not, or no longer, in the api database
+	OwnerID   *string           `json:"ownerId"`
+	Tags      []string          `json:"tags"`
+	RanBy     *string           `json:"ranBy"`
 	StartedAt *time.Time        `json:"startedAt"`
 	Progress  *jobview.Progress `json:"progress"`
 }
@@ -61,7 +65,7 @@ func (a *API) ListWorkers(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	owner := edge.OwnerOf(c)
-	workers, err := a.Workers.List(ctx, owner)
+	workers, held, err := a.Workers.ListFor(ctx, owner)
 	if err != nil {
 		return err
 	}
@@ -73,7 +77,7 @@ func (a *API) ListWorkers(c *gin.Context) error {
 	for i := range workers {
 		jobview.OpenProgress(a.Sealer, workers[i].Attempts)
 		workers[i].SeenBy(owner)
-		body.Workers[i] = newWorkerBody(&workers[i])
+		body.Workers[i] = newWorkerBody(&workers[i], held)
 		if edge.IsInstallation(c) {
 			body.Workers[i].load(&workers[i])
 		}
@@ -103,7 +107,7 @@ func (a *API) withoutWorker(ctx context.Context, owner apidb.Owner) ([]unservedB
 	return unserved, nil
 }
 
-func newWorkerBody(w *workerstore.Worker) workerBody {
+func newWorkerBody(w *workerstore.Worker, jobs map[uuid.UUID]workerstore.HeldJob) workerBody {
 	body := workerBody{
 		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping,
 		Draining: w.Draining(), Drained: w.Drained(), SeenAt: w.SeenAt.UTC(),
@@ -121,8 +125,12 @@ func newWorkerBody(w *workerstore.Worker) workerBody {
 	}
 	for i, held := range w.Attempts {
 		body.Attempts[i] = heldAttempt{
-			JobID: held.JobID, Attempt: held.Attempt, StartedAt: jobview.UTC(held.StartedAt),
-			Progress: jobview.NewProgress(held.Progress),
+			JobID: held.JobID, Attempt: held.Attempt, StartedAt: jobview.UTC(held.StartedAt), Tags: []string{},
+			RanBy: jobview.Given(held.RanBy), Progress: jobview.NewProgress(held.Progress),
+		}
+		if job, isKnown := jobs[held.JobID]; isKnown {
+			body.Attempts[i].JobType, body.Attempts[i].OwnerID = &job.JobType, jobview.Given(job.OwnerID)
+			body.Attempts[i].Tags = jobview.List(job.Tags)
 		}
 	}
 	return body

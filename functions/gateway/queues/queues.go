@@ -162,7 +162,7 @@ func (a *API) describe(ctx context.Context, c *gin.Context, names []string) ([]q
 
 // liveWorkers counts the live workers of each queue.
 func (a *API) liveWorkers(ctx context.Context) (map[string]int, error) {
-	workers, err := a.Workers.List(ctx, apidb.Everyone)
+	workers, err := a.Workers.List(ctx)
 	live := map[string]int{}
 	for i := range workers {
 		if w := &workers[i]; w.Live && !w.Stopping {

@@ -54,6 +54,9 @@ type Attempt struct {
 	// timeout counts, and it expires no more. It returns false if the attempt must not start any more.
 	Start func() bool
 
+	// RunBy is for the same handlers: it names the other process, for the job's page and the list of workers.
+	RunBy func(name string)
+
 	// Parents are the jobs of the flow to whose outputs the payload refers. The payload has these outputs already.
 	Parents []jobevent.Parent
 

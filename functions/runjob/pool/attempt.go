@@ -34,6 +34,7 @@ type Attempt struct {
 	GiveBack *GiveBack   // it is given back instead of run; nil: it is not
 	Private  atomic.Bool // its message must not be logged
 	Settled  atomic.Pointer[func(jobevent.Kind)]
+	RanBy    atomic.Pointer[string] // the pull worker that has it; nil: none
 
 	HasCheckpoint atomic.Bool // the attempt may have saved a checkpoint, or an earlier one has
 
@@ -79,6 +80,14 @@ func (a *Attempt) LogFields() []any {
 // Expired reports whether the attempt must not start any more.
 func (a *Attempt) Expired(now time.Time) bool {
 	return !a.ExpiresAt.IsZero() && !now.Before(a.ExpiresAt)
+}
+
+// ranBy returns the pull worker that has the attempt; empty: none.
+func (a *Attempt) ranBy() string {
+	if name := a.RanBy.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // bytes returns about how many bytes a waiting attempt takes in memory.

@@ -105,7 +105,9 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 			p.changed(0)
 			continue
 		}
-		attempt := jobevent.ListedAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: a.ReportedProgress()}
+		attempt := jobevent.ListedAttempt{
+			JobID: a.Run.JobID, Attempt: a.Run.Attempt, RanBy: a.ranBy(), Progress: a.ReportedProgress(),
+		}
 		if !a.StartedAt.IsZero() {
 			started := a.StartedAt.UTC()
 			attempt.StartedAt = &started

@@ -23,7 +23,7 @@ import (
 // ended returns the fields that all outcomes of an attempt have.
 func ended(a *Attempt, kind jobevent.Kind) workerdb.Outcome {
 	return workerdb.Outcome{
-		Key: a.Key(), TraceID: a.TraceID, Kind: kind, StartedAt: a.StartedAt, FinishedAt: time.Now(),
+		Key: a.Key(), TraceID: a.TraceID, RanBy: a.ranBy(), Kind: kind, StartedAt: a.StartedAt, FinishedAt: time.Now(),
 	}
 }
 

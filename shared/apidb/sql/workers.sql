@@ -33,5 +33,6 @@ from workers w
 left join controls c on c.kind = 'worker' and c.name = w.worker_id
 order by w.worker_id;
 
--- name: JobsOfOwner :many
-select job_id from jobs where job_id = any (@job_ids::uuid[]) and owner_id = @owner_id;
+-- name: JobsHeld :many
+select job_id, owner_id, job_type, tags from jobs
+where job_id = any (@job_ids::uuid[]) and (@everyone::bool or owner_id = @owner_id::text);

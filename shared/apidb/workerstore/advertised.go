@@ -32,7 +32,7 @@ func (t *AdvertisedType) IsShownTo(owner apidb.Owner) bool {
 // AdvertisedTypes returns the job types that workers advertise, by name. They may be up to advertisedAge old.
 func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType, error) {
 	return s.advertised.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]AdvertisedType, error) {
-		workers, err := s.List(ctx, apidb.Everyone)
+		workers, err := s.List(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ type runTypes struct {
 // of any owner. It returns false for a queue without a live worker. The answer may be up to advertisedAge old.
 func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string, owner *string) (bool, error) {
 	byQueue, err := s.run.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]runTypes, error) {
-		workers, err := s.allWorkers(ctx)
+		workers, err := s.List(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -48,44 +48,61 @@ func (w *Worker) Draining() bool { return w.Drain || w.Heartbeat.Draining }
 // Drained reports whether a draining worker has no attempt left.
 func (w *Worker) Drained() bool { return w.Drain && w.Heartbeat.Drained }
 
-// List returns all workers of the last hour, by their ids. An owner sees only the attempts of its own jobs.
-func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
-	workers, err := s.allWorkers(ctx)
-	if err != nil || owner.IsEveryone() {
-		return workers, err
-	}
-	own, err := s.heldBy(ctx, owner, workers)
+// HeldJob describes a job that a worker holds.
+type HeldJob struct {
+	JobType string
+	OwnerID string // empty: it has no owner
+	Tags    []string
+}
+
+// ListFor returns all workers of the last hour, by their ids, and the jobs that they hold. An owner sees only the
+// attempts of its own jobs.
+func (s *Store) ListFor(ctx context.Context, owner apidb.Owner) ([]Worker, map[uuid.UUID]HeldJob, error) {
+	workers, err := s.List(ctx)
 	if err != nil {
-		return nil, apidb.Classify("find whose jobs workers hold", err)
+		return nil, nil, err
+	}
+	held, err := s.heldBy(ctx, owner, workers)
+	if err != nil {
+		return nil, nil, apidb.Classify("find the jobs that workers hold", err)
+	}
+	if owner.IsEveryone() {
+		return workers, held, nil
 	}
 	for i := range workers {
 		w := &workers[i]
 		w.Free, w.Rate = 0, 0
-		w.Attempts = slices.DeleteFunc(w.Attempts, func(held jobevent.ListedAttempt) bool { return !own[held.JobID] })
+		w.Attempts = slices.DeleteFunc(w.Attempts, func(a jobevent.ListedAttempt) bool {
+			_, isOwn := held[a.JobID]
+			return !isOwn
+		})
 	}
-	return workers, nil
+	return workers, held, nil
 }
 
 // heldBy returns the jobs of an owner that workers hold.
-func (s *Store) heldBy(ctx context.Context, owner apidb.Owner, workers []Worker) (map[uuid.UUID]bool, error) {
+func (s *Store) heldBy(ctx context.Context, owner apidb.Owner, workers []Worker) (map[uuid.UUID]HeldJob, error) {
 	var asked []uuid.UUID
 	for _, w := range workers {
 		for _, held := range w.Attempts {
 			asked = append(asked, held.JobID)
 		}
 	}
-	own := map[uuid.UUID]bool{}
+	held := map[uuid.UUID]HeldJob{}
 	if len(asked) == 0 {
-		return own, nil
+		return held, nil
 	}
-	ids, err := s.q.JobsOfOwner(ctx, gen.JobsOfOwnerParams{JobIDs: asked, OwnerID: owner.ID()})
-	for _, id := range ids {
-		own[id] = true
+	rows, err := s.q.JobsHeld(ctx, gen.JobsHeldParams{
+		JobIDs: asked, Everyone: owner.IsEveryone(), OwnerID: owner.ID(),
+	})
+	for _, row := range rows {
+		held[row.JobID] = HeldJob{JobType: row.JobType, OwnerID: row.OwnerID, Tags: row.Tags}
 	}
-	return own, err
+	return held, err
 }
 
-func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
+// List returns all workers of the last hour, by their ids.
+func (s *Store) List(ctx context.Context) ([]Worker, error) {
 	rows, err := s.q.WorkersAll(ctx)
 	if err != nil {
 		return nil, apidb.Classify("list workers", err)

@@ -1249,6 +1249,14 @@ class Share(BaseModel):
     starts_per_second: Annotated[float | None, Field(alias="startsPerSecond", description="Likewise.")]
 
 
+class ScheduleTimes(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    upcoming: Annotated[list[AwareDatetime], Field(max_length=5)]
+
+
 class ScheduleRun(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1374,7 +1382,9 @@ class AttemptSummary(BaseModel):
         populate_by_name=True,
     )
     attempt: Annotated[int, Field(ge=1)]
-    worker_id: Annotated[str | None, Field(alias="workerId")]
+    worker_id: Annotated[
+        str | None, Field(alias="workerId", description="The worker that ran it; of a pull worker the name with which it claimed.")
+    ]
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
     outcome: Annotated[
@@ -1512,6 +1522,10 @@ class WorkerAttempt(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     attempt: Annotated[int, Field(ge=1)]
+    job_type: Annotated[str | None, Field(alias="jobType", description="Null while the API does not know the job.")]
+    owner_id: Annotated[str | None, Field(alias="ownerId")]
+    tags: list[Tag]
+    ran_by: Annotated[str | None, Field(alias="ranBy", description="The pull worker that runs it; null if the worker does.")]
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt", description="Null while it waits for a slot.")]
     progress: ProgressOrNull | None
 

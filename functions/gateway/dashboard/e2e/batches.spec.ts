@@ -12,7 +12,7 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await open(`/jobs/${later.jobId}`, key);
   await page.getByRole('link', { name: batchId }).click();
   await expect(page.getByRole('heading', { name: unique, level: 1 })).toBeVisible();
-  await expect(page.getByText('open', { exact: true })).toBeVisible();
+  await expect(page.locator('.page-header').getByText('OPEN')).toBeVisible();
   await expect(page.getByRole('row', { name: 'SCHEDULED' })).toContainText('1');
   await expect(page.getByText('50 % of 2 jobs')).toBeVisible();
   for (const look of ['light', 'dark', 'phone']) {
@@ -29,10 +29,10 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await expect(page.getByRole('region', { name: 'The request: if some do not' })).toContainText('"after"');
 
   await page.getByRole('button', { name: 'Close' }).click();
-  await expect(page.getByText('running', { exact: true })).toBeVisible();
+  await expect(page.locator('.page-header').getByText('RUNNING')).toBeVisible();
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the jobs' }).click();
-  await expect(page.getByText('cancelled', { exact: true })).toBeVisible();
+  await expect(page.locator('.page-header').getByText('CANCELLED')).toBeVisible();
   await expect(page.getByText('This job has followed:')).toBeVisible();
   await page.getByRole('row', { name: 'CANCELLED' }).getByRole('link', { name: '1' }).click();
   await expect(page.getByRole('link', { name: later.jobId.slice(-6) }).or(page.getByText(later.jobId.slice(-6))).first()).toBeVisible();
@@ -40,9 +40,9 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await page.getByRole('button', { name: 'Retry' }).click();
   await expect(page.getByText('100 % of 2 jobs')).toBeVisible();
   await expect(page.getByRole('row', { name: 'COMPLETED' })).toContainText('2');
-  await expect(page.getByText('completed', { exact: true })).toBeVisible({ timeout: 20_000 }); // after the ends of its jobs
+  await expect(page.locator('.page-header').getByText('COMPLETED')).toBeVisible({ timeout: 20_000 }); // after the ends of its jobs
   await page.getByRole('link', { name: 'All batches' }).click();
-  await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('completed');
+  await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('COMPLETED');
 });
 
 test('a batch that does not exist is reported, and an owner without batches sees what they are for', async ({ page, site, open, unique, faults }) => {

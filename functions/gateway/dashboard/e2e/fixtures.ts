@@ -2,6 +2,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { type Page, test as base, expect } from '@playwright/test';
 import { randomBytes } from 'node:crypto';
 import { call, type Key } from './installation';
+import type { Seeded } from './seed';
 
 /** Site is the installation started by setup.ts, with the keys of two owners. */
 export interface Site {
@@ -12,6 +13,7 @@ export interface Site {
   operator: Key;
   reader: Key;
   other: Key; // admin of another owner
+  seeded: Seeded; // of an owner whose data are as those of an installation in use
 }
 
 interface Fixtures {
@@ -59,12 +61,13 @@ export function watch(page: Page, faults: string[]): void {
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
 }
 
-/** accessible fails if axe finds a problem on the page, once its heading is shown. */
-export async function accessible(page: Page, look = ''): Promise<void> {
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** accessible fails if axe finds a problem on the page, once its heading is shown. Without rules it tries all. */
+export async function accessible(page: Page, look = '', rules: string[] = []): Promise<void> {
   await expect(page.locator('h1')).toBeAttached(); // a dialog hides it
-  const { violations } = await new AxeBuilder({ page })
-    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
-    .analyze();
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules.length > 0 ? axe.withRules(rules) : axe.withTags(TAGS)).analyze();
   const found = violations.map((v) => `${v.id}: ${v.help}\n${v.nodes.map((n) => `  ${n.target.join(' ')}\n  ${n.html}\n  ${n.failureSummary ?? ''}`).join('\n')}`);
   expect(found, `axe on ${page.url()} ${look}`).toEqual([]);
 }

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { LONG_TYPE } from './seed';
 
 const binary = resolve(import.meta.dirname, '../../../../bin/jobweaver');
 
@@ -93,7 +94,7 @@ function run(dir: string, port: number, broker: string, environment: Record<stri
     delete inherited[name]; // of the machine that runs the tests
   }
   return spawn(binary, arguments_, {
-    env: { ...inherited, AUTH: 'on', JOB_TYPES: 'INVOICE', ...environment },
+    env: { ...inherited, AUTH: 'on', JOB_TYPES: `INVOICE,SYNC_CRM,${LONG_TYPE}`, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
-import { accessible, answered, expect, simulation, test } from './fixtures';
+import { accessible, answered, call, expect, fits, simulation, test } from './fixtures';
+import type { Key } from './installation';
 
 interface Job {
   jobId: string;
@@ -119,4 +120,47 @@ test('older lines of a log are read page by page', async ({ page, open, api }) =
   await older.click();
   await expect(lines).toHaveText([/before 1\.100/, /before 1\.200/, /the newest line/]);
   await expect(older).toHaveCount(0);
+});
+
+test('two attempts are compared: their errors, workers and last log lines', async ({ page, site, open, unique }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin', 'work'] }, site.admin);
+  const { jobId } = await call<Job>(site.url, 'POST', '/api/jobs', { jobType: 'INVOICE', queue: 'pull', payload: {}, maxRetryCount: 1 }, key);
+  const fail = async (worker: string, errorCode: string, message: string, lines: string[]) => {
+    const { attempts } = await call<{ attempts: { token: string }[] }>(
+      site.url, 'POST', '/api/workers/claim', { worker, types: ['INVOICE'], wait: '30s' }, key,
+    );
+    const token = attempts[0]?.token;
+    const log = lines.map((text) => ({ level: 'info', text }));
+    await call(site.url, 'POST', '/api/workers/heartbeat', { worker, attempts: [{ token, log }] }, key);
+    const results = [{ token, status: 'FAILED', errorCode, message, retryAfterMs: 1 }];
+    await call(site.url, 'POST', '/api/workers/settle', { worker, results }, key);
+  };
+  await fail('resizer-1', 'CRM.TIMEOUT', 'timeout after 30 s calling /v2/contacts', ['POST /v2/contacts', 'no answer']);
+  await fail('build-agent-ß', 'CRM.REFUSED', '403 Forbidden from /v2/contacts', ['POST /v2/contacts', 'token expired']);
+  await expect.poll(async () => (await call<Job>(site.url, 'GET', `/api/jobs/${jobId}`, undefined, key)).status).toBe('FAILED');
+
+  await open(`/jobs/${jobId}`, key);
+  const rows = page.getByRole('region', { name: 'Attempts, first one first' }).getByRole('row');
+  await expect(rows.nth(1)).toContainText('CRM.TIMEOUT timeout after 30 s calling /v2/contacts');
+  await expect(rows.nth(2)).toContainText('CRM.REFUSED');
+  const year = String(new Date().getFullYear());
+  await expect(rows.nth(1)).toContainText(year); // a date, not only a time of day
+  await page.getByLabel('Compare attempt 1').check();
+  await expect(page.getByText('Tick a second attempt')).toBeVisible();
+  await page.getByLabel('Compare attempt 2').check();
+  const compared = page.getByRole('group', { name: 'Attempts 1 and 2 compared' });
+  await expect(compared.getByRole('listitem')).toHaveCount(4);
+  const marked = compared.locator('mark');
+  await expect(marked.filter({ hasText: 'CRM.TIMEOUT' })).toBeVisible();
+  await expect(marked.filter({ hasText: '403 Forbidden' })).toBeVisible();
+  await expect(marked.filter({ hasText: 'token expired' })).toBeVisible();
+  await expect(marked.filter({ hasText: 'contacts' })).toHaveCount(0); // both have it
+  await page.getByText('All moves between states').click();
+  await expect(page.getByRole('row').filter({ hasText: 'failed, CRM.REFUSED' })).toContainText('its worker');
+  for (const look of ['light', 'dark', 'phone']) {
+    await page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' });
+    await page.setViewportSize(look === 'phone' ? { width: 360, height: 740 } : { width: 1280, height: 900 });
+    await fits(page);
+    await accessible(page, look);
+  }
 });

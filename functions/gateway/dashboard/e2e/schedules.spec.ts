@@ -1,4 +1,4 @@
-import { accessible, answered, expect, fits, test } from './fixtures';
+import { accessible, expect, fits, test } from './fixtures';
 
 test('a schedule is created, paused, run, changed, deleted, and brought back', async ({ page, open, api, faults, unique }) => {
   const name = `report.${unique}`;
@@ -8,11 +8,19 @@ test('a schedule is created, paused, run, changed, deleted, and brought back', a
   await form.getByLabel('Name').fill(name);
   await form.getByLabel('Cron').fill('30 6 * *');
   await form.getByLabel('Time zone').fill('Asia/Tokyo');
+  await expect(form.getByText('No next times: cron')).toBeVisible();
   await accessible(page);
   await form.getByRole('button', { name: 'Create schedule' }).click();
   await expect(form.getByLabel('Cron')).toHaveAttribute('aria-invalid', 'true');
-  answered(faults, 400);
+  expect(faults.splice(0).every((fault) => fault.includes('status of 400'))).toBe(true);
+  const next = form.getByRole('status', { name: 'Next times' }).getByRole('listitem');
+  await form.getByLabel('Cron').fill('*/10 * * * * *');
+  await expect(next.filter({ hasText: /:[0-5]0 (JST|GMT)/ })).toHaveCount(5); // seconds that differ
   await form.getByLabel('Cron').fill('30 6 * * *');
+  await expect(next.filter({ hasText: '06:30' })).toHaveCount(5);
+  await form.getByLabel('Time zone').fill('America/New_York');
+  await expect(next.filter({ hasText: /06:30 (GMT-|E)/ })).toHaveCount(5);
+  await form.getByLabel('Time zone').fill('Asia/Tokyo');
   await form.getByLabel('Job', { exact: true }).fill('{"jobType": ');
   await form.getByRole('button', { name: 'Create schedule' }).click();
   await expect(form.getByText('This is no JSON')).toBeVisible();

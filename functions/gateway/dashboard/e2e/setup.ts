@@ -1,6 +1,7 @@
 import type { Site } from './fixtures';
 import { call, Installation } from './installation';
 import { Issuer } from './issuer';
+import { seed } from './seed';
 
 const traceUrl = 'https://traces.example.org/{traceId}';
 
@@ -13,13 +14,14 @@ export default async function setup(): Promise<() => Promise<void>> {
     issuer.stop();
   };
   try {
-    const [acme, operator, reader, other] = await Promise.all([
+    const [acme, operator, reader, other, seeded] = await Promise.all([
       installation.key('acme', ['admin']),
       installation.key('acme', ['operate']),
       installation.key('acme', ['read']),
       installation.key('globex', ['admin']),
+      seed(installation.url, installation.admin),
     ]);
-    const site: Site = { url: installation.url, broker: installation.broker, admin: installation.admin, acme, operator, reader, other };
+    const site: Site = { url: installation.url, broker: installation.broker, admin: installation.admin, acme, operator, reader, other, seeded };
     await fill(site);
     process.env['DASHBOARD_SITE'] = JSON.stringify(site);
   } catch (error) {

@@ -25,28 +25,42 @@ func (q *Queries) DrainsForget(ctx context.Context) error {
 	return err
 }
 
-const JobsOfOwner = `-- name: JobsOfOwner :many
-select job_id from jobs where job_id = any ($1::uuid[]) and owner_id = $2
+const JobsHeld = `-- name: JobsHeld :many
+select job_id, owner_id, job_type, tags from jobs
+where job_id = any ($1::uuid[]) and ($2::bool or owner_id = $3::text)
 `
 
-type JobsOfOwnerParams struct {
-	JobIDs  []uuid.UUID
-	OwnerID string
+type JobsHeldParams struct {
+	JobIDs   []uuid.UUID
+	Everyone bool
+	OwnerID  string
 }
 
-func (q *Queries) JobsOfOwner(ctx context.Context, arg JobsOfOwnerParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, JobsOfOwner, arg.JobIDs, arg.OwnerID)
+type JobsHeldRow struct {
+	JobID   uuid.UUID
+	OwnerID string
+	JobType string
+	Tags    []string
+}
+
+func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldRow, error) {
+	rows, err := q.db.Query(ctx, JobsHeld, arg.JobIDs, arg.Everyone, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []uuid.UUID
+	var items []JobsHeldRow
 	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
+		var i JobsHeldRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Tags,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, job_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -17,6 +17,9 @@ export function useMe(): Me {
   return me;
 }
 
+/** asksForKey returns whether requests to the installation need an API key. */
+export const asksForKey = ({ actor }: Pick<Me, 'actor'>): boolean => actor !== 'anonymous';
+
 /** may returns whether these roles include a role: admin all of operate, operate all of read and submit. */
 export function may(roles: Role[], wanted: Role): boolean {
   if (roles.includes('admin') || roles.includes(wanted)) {

@@ -790,6 +790,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedule-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List when a schedule would fire
+         * @description Its next five ticks, for a cron expression that is not stored, or not yet.
+         */
+        get: operations["listScheduleTimes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{name}": {
         parameters: {
             query?: never;
@@ -3181,6 +3201,9 @@ export interface components {
             /** @description Likewise. */
             startsPerSecond: number | null;
         };
+        ScheduleTimes: {
+            upcoming: components["schemas"]["Instant"][];
+        };
         SchedulePage: {
             schedules: components["schemas"]["Schedule"][];
             /** @description Null on the last page. */
@@ -3261,6 +3284,7 @@ export interface components {
         };
         AttemptSummary: {
             attempt: number;
+            /** @description The worker that ran it; of a pull worker the name with which it claimed. */
             workerId: string | null;
             startedAt: components["schemas"]["InstantOrNull"];
             finishedAt: components["schemas"]["InstantOrNull"];
@@ -3417,6 +3441,12 @@ export interface components {
         WorkerAttempt: {
             jobId: components["schemas"]["Id"];
             attempt: number;
+            /** @description Null while the API does not know the job. */
+            jobType: string | null;
+            ownerId: string | null;
+            tags: components["schemas"]["Tag"][];
+            /** @description The pull worker that runs it; null if the worker does. */
+            ranBy: string | null;
             /** @description Null while it waits for a slot. */
             startedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["ProgressOrNull"];
@@ -6533,6 +6563,49 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listScheduleTimes: {
+        parameters: {
+            query: {
+                /** @example 30 2 * * * */
+                cron: components["schemas"]["Cron"];
+                /** @description A name of the IANA database, such as Europe/Berlin. */
+                timeZone?: string;
+                /** @description No tick before this instant. */
+                startAt?: components["schemas"]["Instant"];
+                /** @description No tick after this instant. */
+                endAt?: components["schemas"]["Instant"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticks. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleTimes"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

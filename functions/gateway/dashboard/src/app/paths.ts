@@ -15,7 +15,7 @@ export const paths = {
   batches: () => '/batches',
   batch: (batchId: string) => `/batches/${encodeURIComponent(batchId)}`,
   flows: () => '/flows',
-  flow: (flowId: string) => `/flows/${encodeURIComponent(flowId)}`,
+  flow: (flowId: string, jobId?: string) => withSearch(`/flows/${encodeURIComponent(flowId)}`, jobId === undefined ? {} : { job: jobId }),
   operations: () => '/operations',
   operation: (operationId: string) => `/operations/${encodeURIComponent(operationId)}`,
   audit: (filters: Record<string, string> = {}) => withSearch('/audit', filters),

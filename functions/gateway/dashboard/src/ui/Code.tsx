@@ -1,4 +1,5 @@
 import { CopyButton } from './CopyButton';
+import { isolated } from './isolated';
 import './Code.css';
 
 interface Props {
@@ -11,8 +12,8 @@ export function Code({ text, label }: Props) {
   return (
     <div className="code">
       <CopyButton text={text} label={`Copy ${label}`} />
-      <pre tabIndex={0} role="region" aria-label={label}>
-        {text}
+      <pre tabIndex={0} role="region" aria-label={label} dir="ltr">
+        {isolated(text).map((piece, i) => (piece.isolate ? <bdi key={i}>{piece.text}</bdi> : piece.text))}
       </pre>
     </div>
   );

@@ -31,7 +31,7 @@ export function ErrorBox({ error, title = 'That did not work', advice, retryLabe
       )}
       <p>{advice ?? adviceFor(problem)}</p>
       <div className="row-wrap">
-        {onRetry && (
+        {onRetry && problem.status !== 404 && (
           <Button small icon="retry" onClick={onRetry}>
             {retryLabel}
           </Button>

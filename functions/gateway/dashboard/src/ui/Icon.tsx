@@ -36,6 +36,9 @@ const drawings = {
   logout: 'M14 4h5v16h-5M4 12h10M10 8l4 4-4 4',
   link: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1 1M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1-1',
   edit: 'M4 20h4L19 9l-4-4L4 16z',
+  minus: 'M5 12h14',
+  fit: 'M4 4v16M20 4v16M8 12h8M10 9l-3 3 3 3M14 9l3 3-3 3',
+  turn: 'M5 5v8a4 4 0 0 0 4 4h10M15 13l4 4-4 4M2 8l3-3 3 3',
   keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
 } as const;
 

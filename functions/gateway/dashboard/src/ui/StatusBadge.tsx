@@ -30,11 +30,17 @@ export const MEANING: Record<Status, string> = {
   CANCELLED: 'ended because it was cancelled or expired, or a job that it depends on failed',
 };
 
-export function StatusBadge({ status }: { status: Status }) {
+interface Props {
+  status: Status;
+  label?: string; // in place of the state's own name
+  meaning?: string;
+}
+
+export function StatusBadge({ status, label = status, meaning = MEANING[status] }: Props) {
   return (
-    <span className={`status status-${status.toLowerCase()}`} title={MEANING[status]}>
+    <span className={`status status-${status.toLowerCase()}`} title={meaning}>
       <span className="status-dot" aria-hidden="true" />
-      {status}
+      {label}
     </span>
   );
 }

@@ -1,12 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { useId, useState, type FormEvent } from 'react';
 import { answer, api, type Schemas } from '../../api/client';
 import { stringify } from '../../api/json';
 import { useMe } from '../../api/me';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
 import { paths } from '../../app/paths';
+import { fromLocalInput, toLocalInput } from '../../format/time';
 import { usePolling } from '../../live/live';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
@@ -20,7 +21,7 @@ import { LoadMore } from '../../ui/LoadMore';
 import { RelativeTime } from '../../ui/RelativeTime';
 import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
-import { filtersOf, type Filters } from './filters';
+import { filtersOf, type Filters, withTime } from './filters';
 
 type Entry = Schemas['AuditEntry'];
 
@@ -40,7 +41,7 @@ export default function AuditPage() {
   return (
     <div className="stack">
       <PageHeader title="Audit" lead="Who did what, the latest first." />
-      <FilterForm key={JSON.stringify(filters)} filters={filters} />
+      <FilterForm key={JSON.stringify(filters)} filters={filters} entries={entries} />
       {list.isError && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
       {list.isPending && <Skeleton lines={8} />}
       {list.isSuccess && entries.length === 0 && (
@@ -67,15 +68,17 @@ export default function AuditPage() {
   );
 }
 
-function FilterForm({ filters }: { filters: Filters }) {
+function FilterForm({ filters, entries }: { filters: Filters; entries: Entry[] }) {
   const { installation } = useMe();
   const router = useRouter();
+  const id = useId();
   const [typed, setTyped] = useState(filters);
   const show = (next: Filters) => router.history.push(paths.audit(next as Record<string, string>));
   const fields: [keyof Filters, string][] = [['actor', 'Actor'], ['action', 'Action'], ['jobId', 'Job id']];
   if (installation) {
     fields.push(['ownerId', 'Owner']);
   }
+  const offered = { actor: choices(entries, ({ actor }) => actor), action: choices(entries, ({ action }) => action) };
   return (
     <form
       className="form-row"
@@ -89,9 +92,35 @@ function FilterForm({ filters }: { filters: Filters }) {
       {fields.map(([name, label]) => (
         <Field key={name} label={label}>
           {(props) => (
-            <input {...props} className="input" value={typed[name] ?? ''} onChange={(e) => setTyped({ ...typed, [name]: e.target.value })} />
+            <input
+              {...props}
+              className="input"
+              list={`${id}-${name}`}
+              value={typed[name] ?? ''}
+              onChange={(e) => setTyped({ ...typed, [name]: e.target.value })}
+            />
           )}
         </Field>
+      ))}
+      {(['since', 'until'] as const).map((name) => (
+        <Field key={name} label={name === 'since' ? 'From' : 'Until'}>
+          {(props) => (
+            <input
+              {...props}
+              type="datetime-local"
+              className="input"
+              value={localOf(typed[name])}
+              onChange={(e) => setTyped(withTime(typed, name, fromLocalInput(e.target.value)))}
+            />
+          )}
+        </Field>
+      ))}
+      {Object.entries(offered).map(([name, values]) => (
+        <datalist key={name} id={`${id}-${name}`}>
+          {values.map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
       ))}
       <div className="form-end">
         <Button type="submit" icon="filter">
@@ -103,9 +132,20 @@ function FilterForm({ filters }: { filters: Filters }) {
   );
 }
 
+/** localOf returns the value of an input for an instant; empty if the address has none, or a wrong one. */
+function localOf(at: string | undefined): string {
+  const date = new Date(at ?? '');
+  return Number.isNaN(date.getTime()) ? '' : toLocalInput(date);
+}
+
+/** choices returns the different values that the shown entries have. */
+function choices(entries: readonly Entry[], value: (entry: Entry) => string): string[] {
+  return [...new Set(entries.map(value))].sort();
+}
+
 function List({ entries }: { entries: Entry[] }) {
   return (
-    <Table caption="Audit log">
+    <Table caption="Audit log" cards>
       <thead>
         <tr>
           <th scope="col">When</th>
@@ -125,10 +165,10 @@ function List({ entries }: { entries: Entry[] }) {
               <Link href={paths.audit({ actor: entry.actor })}>{entry.actor}</Link>
               {entry.ownerId !== null && <div className="small muted">owner {entry.ownerId}</div>}
             </td>
-            <td>
+            <td className="tall-line">
               <Link href={paths.audit({ action: entry.action })}>{entry.action}</Link>
             </td>
-            <td>
+            <td className="cell-whole">
               <What entry={entry} />
             </td>
             <td>
@@ -171,7 +211,7 @@ function What({ entry }: { entry: Entry }) {
     ));
   return (
     <>
-      {address ? <Link href={address}>{resource}</Link> : resource}
+      {resource !== null && <div className="tall-line">{address ? <Link href={address}>{resource}</Link> : resource}</div>}
       {links(jobIds.slice(0, FEW))}
       {jobIds.length > FEW && <Fold title={`${jobIds.length - FEW} more`}>{() => links(jobIds.slice(FEW))}</Fold>}
       {details !== null && Object.keys(details).length > 0 && (

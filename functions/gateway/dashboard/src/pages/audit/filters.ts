@@ -14,3 +14,9 @@ export function filtersOf(search: Record<string, unknown>): Filters {
   }
   return filters;
 }
+
+/** withTime returns the filters with another time; null: without it. */
+export function withTime(filters: Filters, name: 'since' | 'until', at: string | null): Filters {
+  const { [name]: _, ...others } = filters;
+  return at === null ? others : { ...others, [name]: at };
+}

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Navigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { answer, api } from '../../api/client';
 import { useMay } from '../../api/me';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
@@ -11,24 +10,28 @@ import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Skeleton } from '../../ui/Skeleton';
-import { About, FollowUps, Jobs } from './parts';
-import { type Batch, hasEnded, nameOf, useCancel, useClose, useRetry } from './queries';
+import { About, FollowUps, Jobs, State } from './parts';
+import { type Batch, batchQuery, hasEnded, nameOf, useCancel, useClose, useRetry } from './queries';
 
 export default function BatchPage() {
   const { batchId = '' } = useParams({ strict: false }) as { batchId?: string };
   const polling = usePolling(2000);
   const found = useQuery({
-    queryKey: ['batches', batchId],
-    queryFn: () => answer(api.GET('/api/batches/{batchId}', { params: { path: { batchId } } })),
+    ...batchQuery(batchId),
     refetchInterval: (query) => (query.state.data && hasEnded(query.state.data) ? false : polling),
   });
   const batch = found.data;
   if (batch?.isFlow) {
     return <Navigate to={paths.flow(batch.batchId)} replace />;
   }
+  const lead = (
+    <span className="row-wrap">
+      {batch && <State of={batch} />} <Link href={paths.batches()}>All batches</Link>
+    </span>
+  );
   return (
     <div className="stack">
-      <PageHeader title={batch ? nameOf(batch) : 'Batch'} lead={<Link href={paths.batches()}>All batches</Link>}>
+      <PageHeader title={batch ? nameOf(batch) : 'Batch'} lead={lead}>
         {batch && <Actions batch={batch} />}
       </PageHeader>
       {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}

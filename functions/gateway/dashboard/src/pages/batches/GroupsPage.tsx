@@ -71,7 +71,7 @@ export function GroupsPage({ lead, read, children, ...kind }: Props) {
 function List({ groups, one, title, href }: Kind & { groups: Listed[] }) {
   const owners = groups.some((group) => group.ownerId !== groups[0]?.ownerId);
   return (
-    <Table caption={title}>
+    <Table caption={title} cards>
       <thead>
         <tr>
           <th scope="col">{one === 'flow' ? 'Flow' : 'Batch'}</th>
@@ -85,22 +85,22 @@ function List({ groups, one, title, href }: Kind & { groups: Listed[] }) {
       <tbody>
         {groups.map((group) => (
           <tr key={group.id}>
-            <td>
+            <td className="cell-title">
               <Link href={href(group.id)} {...(group.name === null ? { className: 'mono' } : {})}>
                 {group.name ?? group.id}
               </Link>
             </td>
-            {owners && <td>{group.ownerId ?? '–'}</td>}
+            {owners && <td data-label="Owner">{group.ownerId ?? '–'}</td>}
             <td>
               <State of={group} />
             </td>
-            <td>
+            <td className="cell-whole">
               <Progress of={group} />
             </td>
-            <td>
+            <td data-label="Created">
               <RelativeTime at={group.createdAt} />
             </td>
-            <td>
+            <td data-label="Ended" className={group.finishedAt === null ? 'cell-empty' : ''}>
               <RelativeTime at={group.finishedAt} />
             </td>
           </tr>

@@ -2,14 +2,13 @@ import { stringify } from '../../api/json';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { count } from '../../format/number';
-import { Badge } from '../../ui/Badge';
 import { Bar } from '../../ui/Bar';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
 import { Fact, Facts } from '../../ui/Facts';
 import { Fold } from '../../ui/Fold';
 import { RelativeTime } from '../../ui/RelativeTime';
-import { StatusBadge, STATUSES } from '../../ui/StatusBadge';
+import { type Status, StatusBadge, STATUSES } from '../../ui/StatusBadge';
 import { Table } from '../../ui/Table';
 import './Batch.css';
 import type { Batch, Flow } from './queries';
@@ -17,24 +16,45 @@ import type { Batch, Flow } from './queries';
 /** Group has what batches and flows share. */
 export type Group = Pick<Batch, 'name' | 'ownerId' | 'status' | 'percent' | 'total' | 'counts' | 'createdAt' | 'expiresAt' | 'finishedAt'>;
 
+const TONES: Record<Group['status'], Status> = {
+  OPEN: 'PENDING',
+  RUNNING: 'RUNNING',
+  COMPLETED: 'COMPLETED',
+  FAILED: 'FAILED',
+  CANCELLED: 'CANCELLED',
+  EXPIRED: 'CANCELLED',
+};
+
+const MEANINGS: Record<Group['status'], string> = {
+  OPEN: 'jobs can still join it',
+  RUNNING: 'some of its jobs have not ended',
+  COMPLETED: 'all of its jobs ended well',
+  FAILED: 'it ended, and some of its jobs failed',
+  CANCELLED: 'it ended, and was cancelled',
+  EXPIRED: 'its jobs were cancelled at the time when it expired',
+};
+
+/** State shows the state of a batch or a flow in the colours of the states of jobs. */
 export function State({ of: { status } }: { of: Pick<Group, 'status'> }) {
-  const tone = status === 'COMPLETED' ? 'good' : status === 'OPEN' || status === 'RUNNING' ? 'plain' : 'warn';
-  return <Badge tone={tone}>{status.toLowerCase()}</Badge>;
+  return <StatusBadge status={TONES[status]} label={status} meaning={MEANINGS[status]} />;
 }
 
-/** Progress shows how many of the jobs have ended, as far as that is known. */
+/** Progress shows how many of the jobs have ended, and how, as far as that is known. */
 export function Progress({ of: batch }: { of: Group }) {
-  if (batch.total === null || batch.percent === null) {
-    return <span className="small muted">not counted</span>;
+  const { name, status, total, percent, counts } = batch;
+  if (total === null || percent === null) {
+    return <span className="small muted">{status === 'OPEN' ? 'counted when it is closed' : 'too many jobs to count them'}</span>;
   }
-  if (batch.total === 0) {
+  if (total === 0) {
     return <span className="small muted">no jobs</span>;
   }
+  const bad = (['FAILED', 'CANCELLED'] as const).filter((each) => (counts?.[each] ?? 0) > 0);
   return (
     <>
-      <Bar label={batch.name === null ? 'Progress' : `Progress of ${batch.name}`} value={batch.percent} max={100} />
+      <Bar label={name === null ? 'Progress' : `Progress of ${name}`} value={percent} max={100} tone={TONES[status]} />
       <span className="small muted tabular">
-        {batch.percent} % of {count(batch.total)} {batch.total === 1 ? 'job' : 'jobs'}
+        {percent} % of {count(total)} {total === 1 ? 'job' : 'jobs'}
+        {bad.map((each) => `, ${count(counts?.[each] ?? 0)} ${each.toLowerCase()}`)}
       </span>
     </>
   );
@@ -42,7 +62,7 @@ export function Progress({ of: batch }: { of: Group }) {
 
 export function About({ of }: { of: Group & { id: string; closedAt?: string | null } }) {
   return (
-    <Card title="Progress" aside={<State of={of} />}>
+    <Card title="Progress">
       <div className="stack">
         <div>
           <Progress of={of} />

@@ -1,3 +1,4 @@
+import { queryOptions } from '@tanstack/react-query';
 import { answer, api, type Schemas } from '../../api/client';
 import { asApiError } from '../../api/error';
 import { useAction } from '../../api/useAction';
@@ -11,6 +12,12 @@ export type BatchSummary = Schemas['BatchPage']['batches'][number];
 export const nameOf = ({ name, batchId }: BatchSummary): string => name ?? batchId;
 
 export const hasEnded = ({ finishedAt }: { finishedAt: string | null }): boolean => finishedAt !== null;
+
+export const batchQuery = (batchId: string) =>
+  queryOptions({
+    queryKey: ['batches', batchId],
+    queryFn: ({ signal }) => answer(api.GET('/api/batches/{batchId}', { params: { path: { batchId } }, signal })),
+  });
 
 const of = ({ batchId }: BatchSummary) => ({ params: { path: { batchId } } });
 const CHANGES = ['batches', 'flows', 'operations', 'jobs'];

@@ -61,7 +61,7 @@ export default function ControlsPage() {
 function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Control) => void }) {
   const may = useMay();
   return (
-    <Table caption="Limits and pauses">
+    <Table caption="Limits and pauses" cards>
       <thead>
         <tr>
           <th scope="col">What</th>
@@ -82,20 +82,20 @@ function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Con
       <tbody>
         {controls.map((control) => (
           <tr key={`${control.kind}/${control.name}`}>
-            <td>
-              <span className="muted">{control.kind === 'fairnessKey' ? 'fairness key' : control.kind}</span> <Name control={control} />
+            <td className="cell-title">
+              <span className="muted">{control.kind === 'fairnessKey' ? 'fairness key' : control.kind}</span> <bdi><Name control={control} /></bdi>
             </td>
             <td>
               <State control={control} />
             </td>
-            <td className="number">{control.maxRunning === null ? 'any number' : `at most ${count(control.maxRunning)}`}</td>
-            <td className="number">{control.startsPerSecond === null ? 'any' : `at most ${perSecond(control.startsPerSecond)}`}</td>
-            <td className="number">{control.kind === 'fairnessKey' ? (control.weight ?? 1) : ''}</td>
-            <td>
+            <td data-label="At once:" className={`number ${control.maxRunning === null ? 'cell-empty' : ''}`}>{control.maxRunning === null ? 'any number' : `at most ${count(control.maxRunning)}`}</td>
+            <td data-label="Rate:" className={`number ${control.startsPerSecond === null ? 'cell-empty' : ''}`}>{control.startsPerSecond === null ? 'any' : `at most ${perSecond(control.startsPerSecond)}`}</td>
+            <td data-label="Weight" className={`number ${control.kind === 'fairnessKey' ? '' : 'cell-empty'}`}>{control.kind === 'fairnessKey' ? (control.weight ?? 1) : ''}</td>
+            <td data-label="Changed">
               <RelativeTime at={control.updatedAt} /> <span className="muted">{control.updatedBy && `by ${control.updatedBy}`}</span>
             </td>
             {may('operate') && (
-              <td>
+              <td className="cell-whole">
                 <Actions control={control} onEdit={() => onEdit(control)} />
               </td>
             )}

@@ -107,7 +107,7 @@ function Rows({ shares, controls, withShares, onEdit }: Props & { shares: Share[
   const may = useMay();
   const edits = withShares && may('operate');
   return (
-    <Table caption="Fairness keys">
+    <Table caption="Fairness keys" cards>
       <thead>
         <tr>
           <th scope="col">Key</th>
@@ -128,14 +128,14 @@ function Rows({ shares, controls, withShares, onEdit }: Props & { shares: Share[
       <tbody>
         {shares.map((one) => (
           <tr key={one.fairnessKey}>
-            <td className="shares-key">
+            <td className="shares-key cell-title">
               {one.fairnessKey === '' ? <span className="muted">no key and no owner</span> : one.fairnessKey} <Held share={one} />
             </td>
-            <td className="number">{one.weight}</td>
-            <td className="number">{count(one.waiting)}</td>
-            <td className="number">{count(one.running)}</td>
-            {withShares && <Part label={`Share of the next starts of ${one.fairnessKey}`} part={one.dueShare} />}
-            {withShares && <Part label={`Share of what runs of ${one.fairnessKey}`} part={one.runningShare} />}
+            <td data-label="Weight" className="number">{one.weight}</td>
+            <td data-label="Waiting" className="number">{count(one.waiting)}</td>
+            <td data-label="Running" className="number">{count(one.running)}</td>
+            {withShares && <Part name="Next starts" label={`Share of the next starts of ${one.fairnessKey}`} part={one.dueShare} />}
+            {withShares && <Part name="Runs" label={`Share of what runs of ${one.fairnessKey}`} part={one.runningShare} />}
             {edits && (
               <td>
                 {one.fairnessKey !== '' && (
@@ -165,9 +165,9 @@ function Held({ share: { paused, maxRunning, startsPerSecond } }: { share: Share
   return limits.length === 0 ? null : <Badge>at most {limits.join(', ')}</Badge>;
 }
 
-function Part({ label, part }: { label: string; part: number | null }) {
+function Part({ name, label, part }: { name: string; label: string; part: number | null }) {
   return (
-    <td>
+    <td data-label={name} className="cell-whole">
       <div className="row shares-part">
         <Bar label={label} value={part ?? 0} max={1} />
         <span className="tabular">{percent(part ?? 0, 1)}</span>

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { useMay } from '../../api/me';
+import { useMay, useMe } from '../../api/me';
 import { statsQuery } from '../../api/queries';
 import { PageHeader } from '../../app/PageHeader';
 import { useSearch } from '../../app/useSearch';
@@ -82,6 +82,7 @@ interface FiltersProps {
 }
 
 function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
+  const me = useMe();
   const stats = useQuery({ ...statsQuery, staleTime: 30_000 });
   const types = stats.data?.types.filter(({ jobs }) => jobs.FAILED > 0).map(({ jobType }) => jobType) ?? [];
   const codes = [...new Set(groups.map(({ errorCode }) => errorCode ?? NO_CODE))].sort();

@@ -11,10 +11,10 @@ import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Skeleton } from '../../ui/Skeleton';
-import { About, FollowUps, Jobs } from '../batches/parts';
+import { About, FollowUps, Jobs, State } from '../batches/parts';
 import { type Flow, hasEnded, useCancelFlow, useRetryFlow } from '../batches/queries';
-import { Graph } from './Graph';
 import { RetryDialog } from './RetryDialog';
+import { View } from './View';
 
 export default function FlowPage() {
   const { flowId = '' } = useParams({ strict: false }) as { flowId?: string };
@@ -25,19 +25,26 @@ export default function FlowPage() {
     refetchInterval: (query) => (query.state.data && hasEnded(query.state.data) ? false : polling),
   });
   const flow = found.data;
+  const [from, setFrom] = useState<string | null>(null);
+  const lead = (
+    <span className="row-wrap">
+      {flow && <State of={flow} />} <Link href={paths.flows()}>All flows</Link>
+    </span>
+  );
   return (
     <div className="stack">
-      <PageHeader title={flow ? (flow.name ?? flow.flowId) : 'Flow'} lead={<Link href={paths.flows()}>All flows</Link>}>
+      <PageHeader title={flow ? (flow.name ?? flow.flowId) : 'Flow'} lead={lead}>
         {flow && <Actions flow={flow} />}
       </PageHeader>
       {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Skeleton lines={8} />}
       {flow && (
         <>
+          <View flow={flow} onRetryFrom={setFrom} />
           <About of={{ ...flow, id: flow.flowId }} />
-          <Graph flow={flow} />
           <Jobs of={{ ...flow, id: flow.flowId }} />
           <FollowUps of={flow} />
+          {from !== null && <RetryDialog flow={flow} first={from} compensated={false} onClose={() => setFrom(null)} />}
         </>
       )}
     </div>

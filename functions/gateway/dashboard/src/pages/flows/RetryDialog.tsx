@@ -2,12 +2,20 @@ import { useState } from 'react';
 import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { type Flow, type FlowRetry, useRunFlowAgain } from '../batches/queries';
-import { failed } from './failed';
+import { failed } from './failure';
+import { byName } from './nodes';
 
-/** RetryDialog asks what of a flow runs again as new jobs. compensated: a retry was refused for that. */
-export function RetryDialog({ flow, compensated, onClose }: { flow: Flow; compensated: boolean; onClose: () => void }) {
-  const names = Object.keys(flow.jobs).sort();
-  const [from, setFrom] = useState<string[]>(() => failed(flow));
+interface Props {
+  flow: Flow;
+  first?: string | null; // the job that is chosen at first; otherwise those that failed
+  compensated: boolean; // a retry was refused for that
+  onClose: () => void;
+}
+
+/** RetryDialog asks what of a flow runs again as new jobs. */
+export function RetryDialog({ flow, first, compensated, onClose }: Props) {
+  const names = Object.keys(flow.jobs).sort(byName);
+  const [from, setFrom] = useState<string[]>(() => (first ? [first] : failed(flow)));
   const again = useRunFlowAgain(onClose);
   const run = (asked: FlowRetry) => again.mutate({ flow, asked });
   return (

@@ -1,8 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useMe } from '../../api/me';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { RelativeTime } from '../../ui/RelativeTime';
+import { batchQuery } from '../batches/queries';
 import type { Job } from './queries';
 import { traceAddress } from './trace';
 
@@ -47,13 +49,7 @@ export function About({ job }: { job: Job }) {
           </Link>
         )}
       </Fact>
-      <Fact name="Batch">
-        {job.batchId && (
-          <Link href={paths.batch(job.batchId)} className="mono" title="The batch, with its other jobs">
-            {job.batchId}
-          </Link>
-        )}
-      </Fact>
+      <GroupFact job={job} />
       <Fact name="Fan-out">
         {job.element && (
           <>
@@ -98,6 +94,28 @@ export function About({ job }: { job: Job }) {
       </Fact>
       <Fact name="Version">{job.version}</Fact>
     </dl>
+  );
+}
+
+function GroupFact({ job }: { job: Job }) {
+  const { data: batch } = useQuery({ ...batchQuery(job.batchId ?? ''), enabled: Boolean(job.batchId), staleTime: 60_000 });
+  return <Fact name={batch?.isFlow ? 'Flow' : 'Batch'}>{job.batchId && <GroupLink job={job} />}</Fact>;
+}
+
+/** GroupLink leads to the flow of the job, where it is marked, or to its batch. */
+export function GroupLink({ job, flowsOnly = false }: { job: Job; flowsOnly?: boolean }) {
+  const { data: batch } = useQuery({ ...batchQuery(job.batchId ?? ''), enabled: Boolean(job.batchId), staleTime: 60_000 });
+  if (!job.batchId || (flowsOnly && !batch?.isFlow)) {
+    return null;
+  }
+  const href = batch?.isFlow ? paths.flow(job.batchId, job.element?.fanOutId ?? job.jobId) : paths.batch(job.batchId);
+  return (
+    <>
+      {flowsOnly && 'in the flow '}
+      <Link href={href} {...(batch?.name ? {} : { className: 'mono' })}>
+        <bdi>{batch?.name ?? job.batchId}</bdi>
+      </Link>
+    </>
   );
 }
 

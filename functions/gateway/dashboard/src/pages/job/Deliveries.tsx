@@ -40,7 +40,7 @@ export function Deliveries({ job }: { job: Job }) {
       {deliveries.length === 0 ? (
         <p className="muted card-text">None yet. When the job ends, its result is POSTed there, signed, until the receiver answers 2xx.</p>
       ) : (
-        <Table caption="Deliveries, newest first">
+        <Table caption="Deliveries, newest first" cards>
           <thead>
             <tr>
               <th scope="col">State</th>
@@ -58,13 +58,13 @@ export function Deliveries({ job }: { job: Job }) {
             {deliveries.map((delivery) => (
               <tr key={delivery.id}>
                 <td className={`delivery-${delivery.status.toLowerCase()}`}>{delivery.status}</td>
-                <td>{delivery.jobStatus}</td>
-                <td>{delivery.tries}</td>
-                <td>{delivery.lastAnswer ?? delivery.lastError ?? <span className="muted">–</span>}</td>
-                <td>
+                <td data-label="of">{delivery.jobStatus}</td>
+                <td data-label="Tries">{delivery.tries}</td>
+                <td className="cell-whole">{delivery.lastAnswer ?? delivery.lastError ?? <span className="muted">–</span>}</td>
+                <td data-label="Last try">
                   <RelativeTime at={delivery.lastTryAt} />
                 </td>
-                <td>
+                <td data-label="Next try" className={delivery.nextAt === null ? 'cell-empty' : ''}>
                   <RelativeTime at={delivery.nextAt} />
                 </td>
                 <td>

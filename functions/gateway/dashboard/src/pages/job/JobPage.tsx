@@ -9,7 +9,8 @@ import { CopyButton } from '../../ui/CopyButton';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Skeleton } from '../../ui/Skeleton';
 import { StatusBadge } from '../../ui/StatusBadge';
-import { About } from './About';
+import { About, GroupLink } from './About';
+import { Attempts } from './Attempts';
 import { Dependencies } from './Dependencies';
 import { Deliveries } from './Deliveries';
 import { Folds } from './Folds';
@@ -17,8 +18,6 @@ import { JobActions } from './JobActions';
 import { OrderingKey } from './OrderingKey';
 import { Outcome } from './Outcome';
 import { hasEnded, jobQuery } from './queries';
-import { StateDiagram } from './StateDiagram';
-import { Timeline } from './Timeline';
 import './Job.css';
 
 /** JobPage shows what a job does, why, what it did before, and which commands are possible. */
@@ -60,6 +59,7 @@ export default function JobPage() {
         lead={
           <span className="job-lead">
             <StatusBadge status={job.status} /> <code>{job.jobId}</code> <CopyButton text={job.jobId} label="Copy the job id" />
+            <GroupLink job={job} flowsOnly />
           </span>
         }
       >
@@ -69,12 +69,7 @@ export default function JobPage() {
       <Outcome job={job} />
       <div className="job-grid">
         <div className="stack">
-          <Card title="Timeline">
-            <Timeline job={job} />
-          </Card>
-          <Card title="States">
-            <StateDiagram job={job} />
-          </Card>
+          <Attempts job={job} />
           <Folds job={job} />
           <Deliveries job={job} />
         </div>

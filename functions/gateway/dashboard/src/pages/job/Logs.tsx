@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { answer, api } from '../../api/client';
 import { clock } from '../../format/time';
 import { useTimes } from '../../format/times';
 import { usePolling } from '../../live/live';
@@ -8,27 +7,19 @@ import { Button } from '../../ui/Button';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Segments } from '../../ui/Segments';
 import { Skeleton } from '../../ui/Skeleton';
-import { hasEnded, type Job } from './queries';
+import { hasEnded, type Job, logsQuery, readLogs } from './queries';
 
 /** Logs shows the lines of the job's attempts, and follows them to the end while the job runs. */
 export function Logs({ job }: { job: Job }) {
   const [attempt, setAttempt] = useState('all');
   const box = useRef<HTMLOListElement>(null);
   const often = usePolling(1500);
-  const ask = (cursor: string | null, signal: AbortSignal) => {
-    const query = { ...(attempt !== 'all' && { attempt: Number(attempt) }), ...(cursor !== null && { cursor }) };
-    return answer(api.GET('/api/jobs/{jobId}/logs', { params: { path: { jobId: job.jobId }, query }, signal }));
-  };
   useTimes();
-  const query = useQuery({
-    queryKey: ['job', job.jobId, 'logs', attempt],
-    queryFn: ({ signal }) => ask(null, signal),
-    refetchInterval: hasEnded(job) ? false : often,
-  });
+  const query = useQuery({ ...logsQuery(job.jobId, attempt), refetchInterval: hasEnded(job) ? false : often });
   const first = query.data?.nextCursor ?? null;
   const older = useInfiniteQuery({
     queryKey: ['older-logs', job.jobId, attempt, first],
-    queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
+    queryFn: ({ pageParam, signal }) => readLogs(job.jobId, attempt, pageParam, signal),
     initialPageParam: first,
     getNextPageParam: (page) => page.nextCursor,
     enabled: false, // until the user asks for them
@@ -81,7 +72,7 @@ export function Logs({ job }: { job: Job }) {
               </time>
               <span className="muted">#{line.attempt}</span>
               <span className={`log-level log-${line.level.toLowerCase()}`}>{line.level}</span>
-              <span className="log-text">{line.text}</span>
+              <bdi className="log-text">{line.text}</bdi>
             </li>
           ))}
         </ol>

@@ -30,6 +30,13 @@ export function Outcome({ job }: { job: Job }) {
     case 'PENDING':
       return <Waits job={job} />;
     case 'WAITING':
+      if (job.forEach) {
+        return (
+          <p className="banner">
+            It waits for the <Link href={paths.jobs({ fanOutId: job.jobId })}>jobs of its elements</Link>.
+          </p>
+        );
+      }
       return (
         <p className="banner">
           An outside system works on it. Its callback has to come <RelativeTime at={job.callbackDeadlineAt} />.
@@ -59,7 +66,7 @@ function Failure({ job }: { job: Job }) {
             It runs again <RelativeTime at={job.nextRunAt} />, for retry {job.retryCount} of {job.maxRetryCount}.
           </>
         ) : (
-          <>It is a dead letter: {job.retryCount === 0 ? 'it was not retried' : `all of its ${job.retryCount} retries failed`}. Retry runs it again.</>
+          <>It is a dead letter: {job.retryCount === 0 ? 'it was not retried' : `it failed again in ${job.retryCount === 1 ? 'its only retry' : `all of its ${job.retryCount} retries`}`}. Retry runs this job again; Run again submits a new one like it.</>
         )}
       </p>
     </div>

@@ -45,5 +45,7 @@ it.each(samples)('has what the request of job %# asked for', ({ request, job: sh
 });
 it('survives a shell', () => {
   expect(quote(`a'b$c"d`)).toBe(`'a'\\''b$c"d'`);
-  expect(curlOf(job, 'http://localhost:8080')).toContain(`it'\\''s here`);
+  expect(curlOf(job, 'http://localhost:8080', true)).toContain(`it'\\''s here`);
+  expect(curlOf(job, 'http://localhost:8080', true)).toContain('Authorization');
+  expect(curlOf(job, 'http://localhost:8080', false)).not.toContain('Authorization');
 });

@@ -39,15 +39,16 @@ function dependencies({ after, conditions }: Job): unknown[] {
 }
 
 /** curlOf returns a POSIX shell command that submits a job like this one. */
-export function curlOf(job: Job, origin: string): string {
-  return curl(origin, stringify(requestOf(job, new Date()), 2));
+export function curlOf(job: Job, origin: string, withKey: boolean): string {
+  return curl(`${origin}/api/jobs`, stringify(requestOf(job, new Date()), 2), withKey);
 }
 
-export function curl(origin: string, body: string): string {
+/** curl returns a shell command that posts a text, with an API key if the installation asks for one. */
+export function curl(address: string, body: string, withKey: boolean, contentType = 'application/json'): string {
   return [
-    `curl ${origin}/api/jobs \\`,
-    `  -H "Authorization: Bearer $JOBWEAVER_API_KEY" \\`,
-    `  -H 'Content-Type: application/json' \\`,
+    `curl ${address} \\`,
+    ...(withKey ? [`  -H "Authorization: Bearer $JOBWEAVER_API_KEY" \\`] : []),
+    `  -H 'Content-Type: ${contentType}' \\`,
     `  -d ${quote(body)}`,
   ].join('\n');
 }

@@ -8,16 +8,20 @@ export interface Span {
   from: number; // in milliseconds since 1970
   to: number;
   open: boolean; // it has not ended
-  note: string;
 }
 
-export const SPAN_NAMES: Record<SpanKind, string> = {
+const NAMES: Record<SpanKind, string> = {
   scheduled: 'until its time',
   waiting: 'waiting',
   running: 'running',
   outside: 'at an outside system',
   delay: 'retry delay',
 };
+
+/** spanName names a kind of span of a job: a fan-out waits for the jobs of its elements. */
+export function spanName(kind: SpanKind, { forEach }: Pick<Job, 'forEach'>): string {
+  return kind === 'outside' && forEach ? 'jobs of its elements' : NAMES[kind];
+}
 
 type History = Pick<Job, 'createdAt' | 'finishedAt' | 'status' | 'history' | 'attempts'>;
 
@@ -40,7 +44,7 @@ export function spansOf(job: History, now: number): Span[] {
   if (!['COMPLETED', 'FAILED', 'CANCELLED'].includes(state)) {
     spans.push(...between(job, state, attempt, from, Math.max(now, from), true));
   }
-  return join(spans.filter((span) => span.open || span.to > span.from || span.note !== '')); // an attempt may take less than a millisecond
+  return join(spans.filter((span) => span.open || span.to > span.from || span.kind === 'running')); // which may take less than a millisecond
 }
 
 function first(job: History): string {
@@ -58,19 +62,14 @@ const KINDS: Record<string, SpanKind> = {
 
 function between(job: History, state: string, attempt: number, from: number, to: number, open: boolean): Span[] {
   const kind = KINDS[state] ?? 'waiting';
-  const span = (kind: SpanKind, from: number, to: number, open: boolean): Span => ({ kind, attempt, from, to, open, note: '' });
+  const span = (kind: SpanKind, from: number, to: number, open: boolean): Span => ({ kind, attempt, from, to, open });
   const ran = job.attempts.find((each) => each.attempt === attempt);
   if ((state !== 'QUEUED' && state !== 'RUNNING') || !ran?.startedAt || Date.parse(ran.startedAt) > to) {
     return [span(kind, from, to, open)];
   }
   const started = clamp(Date.parse(ran.startedAt), from, to);
   const finished = ran.finishedAt ? clamp(Date.parse(ran.finishedAt), started, to) : to;
-  const running = { ...span('running', started, finished, open && !ran.finishedAt), note: noteOf(ran) };
-  return [span('waiting', from, started, false), running];
-}
-
-function noteOf(attempt: Job['attempts'][number]): string {
-  return [attempt.outcome, attempt.errorCode].filter(Boolean).join(', ');
+  return [span('waiting', from, started, false), span('running', started, finished, open && !ran.finishedAt)];
 }
 
 function clamp(at: number, from: number, to: number): number {
@@ -83,7 +82,7 @@ function join(spans: readonly Span[]): Span[] {
   for (const span of spans) {
     const last = joined.at(-1);
     if (last && last.kind === span.kind && last.attempt === span.attempt) {
-      joined[joined.length - 1] = { ...span, from: last.from, note: span.note || last.note };
+      joined[joined.length - 1] = { ...span, from: last.from };
     } else {
       joined.push(span);
     }

@@ -1,11 +1,24 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useLayoutEffect, useRef, useState } from 'react';
-import '../../ui/Table.css';
+import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { TableScroll } from '../../ui/Table';
 import type { Column } from './columns';
 import type { Job } from './rows';
 import { useRowKeys } from './useRowKeys';
 
 const ROW_HEIGHT = 41;
+const CARD_HEIGHT = 92; // of most rows on a phone
+
+const phone = matchMedia('(max-width: 37.5rem)');
+
+function usePhone(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      phone.addEventListener('change', changed);
+      return () => phone.removeEventListener('change', changed);
+    },
+    () => phone.matches,
+  );
+}
 
 interface Props {
   jobs: readonly Job[];
@@ -19,6 +32,7 @@ interface Props {
 export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [offset, setOffset] = useState(0);
+  const isPhone = usePhone();
   useRowKeys(body, onSelect !== undefined);
 
   useLayoutEffect(() => {
@@ -28,11 +42,12 @@ export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
 
   const virtualizer = useWindowVirtualizer({
     count: jobs.length,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => (isPhone ? CARD_HEIGHT : ROW_HEIGHT),
     overscan: 12,
     scrollMargin: offset,
     getItemKey: (i) => jobs[i]?.jobId ?? i,
   });
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, isPhone]);
   const items = virtualizer.getVirtualItems();
   const before = (items[0]?.start ?? offset) - offset;
   const after = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset);
@@ -47,8 +62,8 @@ export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
   };
 
   return (
-    <div className="table-scroll" role="region" aria-label="Jobs" tabIndex={0}>
-      <table className="table job-table" aria-rowcount={jobs.length + 1}>
+    <TableScroll label="Jobs">
+      <table className="table table-cards job-table" aria-rowcount={jobs.length + 1}>
         <caption className="visually-hidden">Jobs, the newest first</caption>
         <thead>
           <tr aria-rowindex={1}>
@@ -87,6 +102,8 @@ export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
               <tr
                 key={jobId}
                 data-id={jobId}
+                ref={isPhone ? virtualizer.measureElement : null}
+                data-index={item.index}
                 aria-rowindex={item.index + 2}
                 className={gone ? 'row-left' : undefined}
                 title={gone ? 'It does not match the filters any more' : undefined}
@@ -97,7 +114,7 @@ export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
                   </td>
                 )}
                 {columns.map(({ id, cell }) => (
-                  <td key={id}>{cell(job)}</td>
+                  <td key={id} className={`cell-${id}`}>{cell(job)}</td>
                 ))}
               </tr>
             );
@@ -105,7 +122,7 @@ export function JobTable({ jobs, columns, left, selected, onSelect }: Props) {
           <Gap height={after} span={span} />
         </tbody>
       </table>
-    </div>
+    </TableScroll>
   );
 }
 

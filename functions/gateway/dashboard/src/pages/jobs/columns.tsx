@@ -16,22 +16,22 @@ const none = <span className="muted">–</span>;
 
 /** columns are all columns that a row can have, in their order. */
 export const columns: readonly Column[] = [
-  { id: 'status', header: 'State', cell: (job) => <State job={job} /> },
   {
     id: 'job',
     header: 'Job',
     cell: (job) => (
       <Link href={paths.job(job.jobId)} className="job-link">
-        {job.jobType} <span className="mono muted">{job.jobId.slice(-12)}</span>
+        <bdi title={job.jobType}>{job.jobType}</bdi> <span className="mono muted">{job.jobId.slice(-12)}</span>
       </Link>
     ),
   },
+  { id: 'status', header: 'State', cell: (job) => <State job={job} /> },
+  { id: 'problem', header: 'Waits for, or failed by', cell: (job) => <Problem job={job} /> },
   { id: 'ownerId', header: 'Owner', cell: (job) => job.ownerId ?? none },
   { id: 'queue', header: 'Queue', cell: (job) => <Link href={paths.queue(job.queue)}>{job.queue}</Link> },
   { id: 'createdAt', header: 'Accepted', cell: (job) => <RelativeTime at={job.createdAt} /> },
   { id: 'took', header: 'Ran', cell: (job) => <Duration ms={took(job)} /> },
   { id: 'attempt', header: 'Attempt', cell: (job) => job.attempt || none },
-  { id: 'problem', header: 'Waits for, or failed by', cell: (job) => <Problem job={job} /> },
   {
     id: 'tags',
     header: 'Tags',
@@ -40,7 +40,7 @@ export const columns: readonly Column[] = [
         ? none
         : job.tags.map((tag) => (
             <Link key={tag} href={paths.jobs({ tag })} className="tag">
-              {tag}
+              <bdi>{tag}</bdi>
             </Link>
           )),
   },
@@ -51,8 +51,8 @@ export const columns: readonly Column[] = [
   { id: 'traceId', header: 'Trace id', cell: (job) => <span className="mono">{job.traceId}</span> },
 ];
 
-export const WIDE = ['status', 'job', 'queue', 'createdAt', 'took', 'attempt', 'problem', 'tags'];
-export const NARROW = ['status', 'job', 'createdAt'];
+export const WIDE = ['job', 'status', 'problem', 'queue', 'createdAt', 'took', 'attempt', 'tags'];
+export const NARROW = ['job', 'status', 'problem', 'createdAt'];
 
 function State({ job }: { job: Job }) {
   return (
@@ -77,7 +77,7 @@ function Problem({ job }: { job: Job }) {
   if (job.lastError && job.status !== 'COMPLETED') {
     return (
       <span className="ellipsis" title={job.lastError.message}>
-        <code>{job.lastError.errorCode}</code> <span className="muted">{job.lastError.message}</span>
+        <code>{job.lastError.errorCode}</code> <bdi className="muted">{job.lastError.message}</bdi>
       </span>
     );
   }

@@ -84,7 +84,7 @@ function List({ keys, onOpen }: { keys: StoredKey[]; onOpen: (open: Open) => voi
   const { actor, installation } = useMe();
   const now = useNow();
   return (
-    <Table caption="API keys">
+    <Table caption="API keys" cards>
       <thead>
         <tr>
           <th scope="col">Name</th>
@@ -99,20 +99,20 @@ function List({ keys, onOpen }: { keys: StoredKey[]; onOpen: (open: Open) => voi
       <tbody>
         {keys.map((key) => (
           <tr key={key.keyId}>
-            <td>
-              {key.name} {actor === `key:${key.keyId}` && <Badge>yours</Badge>}
+            <td className="cell-title">
+              <bdi>{key.name}</bdi> {actor === `key:${key.keyId}` && <Badge>yours</Badge>}
               <div className="small muted mono">{key.keyId}</div>
             </td>
-            {installation && <td>{key.ownerId ?? 'the installation'}</td>}
-            <td>{key.roles.join(', ')}</td>
+            {installation && <td data-label="Owner">{key.ownerId ?? 'the installation'}</td>}
+            <td data-label="Roles">{key.roles.join(', ')}</td>
             <td>
               <State stored={key} now={now} />
             </td>
-            <td>{key.lastUsedAt === null ? <span className="muted">never</span> : <RelativeTime at={key.lastUsedAt} />}</td>
-            <td>
+            <td data-label="Used">{key.lastUsedAt === null ? <span className="muted">never</span> : <RelativeTime at={key.lastUsedAt} />}</td>
+            <td data-label="Made">
               <RelativeTime at={key.createdAt} /> <span className="muted">by {key.createdBy}</span>
             </td>
-            <td>
+            <td className="cell-whole">
               {stateOf(key, now) === 'live' && (
                 <div className="row-wrap">
                   <Button small icon="retry" aria-label={`Rotate ${key.name}`} onClick={() => onOpen({ dialog: 'rotate', key })}>

@@ -18,7 +18,7 @@ it('has a policy only with its key', () => {
   expect(requestOf('A', 1, { ...NO_OPTIONS, ...keys })).toMatchObject({ unique: { key: 'u' }, throttle: { key: 't' } });
 });
 it('stands for a CloudEvent that carries it', () => {
-  const text = eventOf(requestOf('A', {}, NO_OPTIONS), 'http://localhost:8080');
+  const text = eventOf(requestOf('A', {}, NO_OPTIONS), 'http://localhost:8080', true);
   expect(text).toContain('"type": "io.jobweaver.job.submit.v1"');
   expect(text).toContain('http://localhost:8080/events');
 });

@@ -1,5 +1,5 @@
 import { stringify } from '../../api/json';
-import { curl, quote } from '../job/curl';
+import { curl } from '../job/curl';
 
 /** Options are the members of a JobRequest beside its type and payload, as texts of their inputs; empty means the default. */
 export interface Options {
@@ -73,12 +73,12 @@ function millis(name: string, seconds: string): Record<string, number> {
 }
 
 /** curlOf returns a shell command that submits the request. */
-export function curlOf(request: Request, origin: string): string {
-  return curl(origin, stringify(request, 2));
+export function curlOf(request: Request, origin: string, withKey: boolean): string {
+  return curl(`${origin}/api/jobs`, stringify(request, 2), withKey);
 }
 
 /** eventOf returns a shell command that submits the same job as a CloudEvent. */
-export function eventOf(request: Request, origin: string): string {
+export function eventOf(request: Request, origin: string, withKey: boolean): string {
   const event = {
     specversion: '1.0',
     id: 'choose-one-per-job',
@@ -87,10 +87,5 @@ export function eventOf(request: Request, origin: string): string {
     datacontenttype: 'application/json',
     data: request,
   };
-  return [
-    `curl ${origin}/events \\`,
-    `  -H "Authorization: Bearer $JOBWEAVER_API_KEY" \\`,
-    `  -H 'Content-Type: application/cloudevents+json' \\`,
-    `  -d ${quote(stringify(event, 2))}`,
-  ].join('\n');
+  return curl(`${origin}/events`, stringify(event, 2), withKey, 'application/cloudevents+json');
 }

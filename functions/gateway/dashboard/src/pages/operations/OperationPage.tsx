@@ -97,7 +97,7 @@ function Skipped({ operation: { reasons, skippedJobs } }: { operation: Schemas['
       </Table>
       <Fold title="The jobs" note={skippedJobs.length >= 1000 ? 'the first 1,000' : plural(skippedJobs.length, 'job')}>
         {() => (
-          <Table caption="Jobs that were skipped">
+          <Table caption="Jobs that were skipped" cards>
             <thead>
               <tr>
                 <th scope="col">Job</th>

@@ -54,7 +54,7 @@ export default function OperationsPage() {
 
 function List({ operations }: { operations: Operation[] }) {
   return (
-    <Table caption="Operations">
+    <Table caption="Operations" cards>
       <thead>
         <tr>
           <th scope="col">Command</th>
@@ -68,14 +68,14 @@ function List({ operations }: { operations: Operation[] }) {
       <tbody>
         {operations.map((operation) => (
           <tr key={operation.operationId}>
-            <td>
+            <td className="cell-title">
               <Link href={paths.operation(operation.operationId)}>{operation.command}</Link>
             </td>
-            <td>{target(operation)}</td>
+            <td className="cell-whole">{target(operation)}</td>
             <td>
               <State operation={operation} />
             </td>
-            <td>
+            <td className="cell-whole">
               <Progress operation={operation} />
             </td>
             <td>

@@ -1,6 +1,6 @@
 import { base } from '../../api/base';
 import type { Schemas } from '../../api/client';
-import { useMay } from '../../api/me';
+import { asksForKey, useMay, useMe } from '../../api/me';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { Card } from '../../ui/Card';
@@ -11,6 +11,7 @@ import { curl } from '../job/curl';
 /** FirstJob shows the first user of an installation how to submit a job. */
 export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
   const may = useMay();
+  const me = useMe();
   const none = Object.values(stats.jobs).every((n) => n === 0) && stats.throughput.days.every((day) => day.accepted === 0);
   if (!none || !may('submit')) {
     return null;
@@ -21,7 +22,7 @@ export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
       <EmptyState icon="jobs" title="No job has been submitted yet" action={<Link href={paths.newJob()}>Submit one with a form</Link>}>
         A job arrives as a POST, or as a CloudEvent. Submit a first one from a terminal; its figures appear here within seconds.
       </EmptyState>
-      <Code text={curl(location.origin + base, job)} label="the curl of a first job" />
+      <Code text={curl(`${location.origin}${base}/api/jobs`, job, asksForKey(me))} label="the curl of a first job" />
     </Card>
   );
 }

@@ -42,7 +42,7 @@ export default function RejectedPage() {
       )}
       {records.length > 0 && (
         <Card flush>
-          <Table caption="Rejected records, the latest first">
+          <Table caption="Rejected records, the latest first" cards>
             <thead>
               <tr>
                 <th scope="col">Rejected</th>
@@ -69,12 +69,12 @@ export default function RejectedPage() {
                       <RelativeTime at={record.rejectedAt} />
                     </button>
                   </td>
-                  <td>{record.function}</td>
-                  <td>{record.topic}</td>
-                  <td className="number">{record.partition ?? 'HTTP'}</td>
-                  <td className="number">{record.offset ?? '–'}</td>
-                  <td className="rejected-reason">{record.reason}</td>
-                  <td className="number">{bytes(record.bytes)}</td>
+                  <td data-label="By">{record.function}</td>
+                  <td data-label="Topic">{record.topic}</td>
+                  <td data-label="Partition" className="number">{record.partition ?? 'HTTP'}</td>
+                  <td data-label="Offset" className="number">{record.offset ?? '–'}</td>
+                  <td className="rejected-reason cell-whole">{record.reason}</td>
+                  <td data-label="Size" className="number">{bytes(record.bytes)}</td>
                   <td>
                     {record.redrivenAt ? <Badge tone="good">redriven</Badge> : record.redriveRefusal ? <Badge>cannot be redriven</Badge> : <Badge tone="warn">kept</Badge>}
                   </td>

@@ -7,6 +7,7 @@ import { ErrorBox } from '../../ui/ErrorBox';
 import { Field } from '../../ui/Field';
 import '../../ui/form.css';
 import { draft, problemAt, toRequest, type Draft } from './form';
+import { Preview } from './Preview';
 import { type Schedule, useSave } from './queries';
 
 interface Props {
@@ -57,6 +58,7 @@ export function ScheduleForm({ schedule, tag, onClose }: Props) {
           </Field>
         )}
         <When form={form} set={set} at={at} />
+        <Preview form={form} />
         <Field label="Job" error={noJSON ?? at('job')} hint="A JobRequest, as POST /api/jobs takes it.">
           {(props) => (
             <textarea {...props} className="input" rows={8} spellCheck={false} value={form.job} onChange={(e) => set({ job: e.target.value })} />
@@ -87,7 +89,7 @@ function When({ form, set, at }: PartProps) {
         error={at('cron')}
         hint={
           <>
-            Minute, hour, day, month, weekday: <code>30 6 * * MON-FRI</code>, or <code>@hourly</code>.
+            Minute, hour, day, month, weekday: <code>30 6 * * MON-FRI</code>; with seconds first, six; <code>@hourly</code>, <code>@every 90s</code>.
           </>
         }
       >

@@ -7,7 +7,7 @@ import { useMay } from '../../api/me';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
 import { paths } from '../../app/paths';
-import { inZone } from '../../format/zone';
+import { inZone, withSeconds } from '../../format/zone';
 import { usePolling } from '../../live/live';
 import { Badge } from '../../ui/Badge';
 import { Button } from '../../ui/Button';
@@ -117,6 +117,7 @@ function About({ schedule }: { schedule: Schedule }) {
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
   const times = schedule.upcoming;
+  const seconds = withSeconds(times);
   return (
     <Card title={times.length === 1 ? 'The next time' : `The next ${times.length || ''} times`}>
       {times.length === 0 && (
@@ -125,7 +126,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
       <ol className="stack-small">
         {times.map((at) => (
           <li key={at}>
-            <time dateTime={at}>{inZone(at, schedule.timeZone)}</time>{' '}
+            <time dateTime={at}>{inZone(at, schedule.timeZone, seconds)}</time>{' '}
             <span className="muted">
               <RelativeTime at={at} />
             </span>
@@ -152,6 +153,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
     refetchInterval: polling,
   });
   const ticks = list.data?.pages.flatMap((page) => page.ticks) ?? [];
+  const seconds = withSeconds(ticks.map(({ at }) => at));
   return (
     <Card title="The last times" flush={ticks.length > 0}>
       {list.isError && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
@@ -159,7 +161,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
       {list.isSuccess && ticks.length === 0 && <p className="muted">It has not fired yet. “Run now” submits its job at once.</p>}
       {ticks.length > 0 && (
         <>
-          <Table caption="The last times">
+          <Table caption="Times, the latest first" cards>
             <thead>
               <tr>
                 <th scope="col">Time</th>
@@ -171,13 +173,13 @@ function Ticks({ schedule }: { schedule: Schedule }) {
               {ticks.map((tick) => (
                 <tr key={`${tick.at}${tick.jobId ?? ''}`}>
                   <td>
-                    <time dateTime={tick.at}>{inZone(tick.at, schedule.timeZone)}</time>
+                    <time dateTime={tick.at}>{inZone(tick.at, schedule.timeZone, seconds)}</time>
                   </td>
                   <td>
                     <Badge tone={tick.outcome === 'fired' ? 'good' : 'warn'}>{tick.outcome}</Badge>{' '}
                     {tick.reason !== null && <span className="muted">{tick.reason === 'manual' ? 'by hand' : tick.reason}</span>}
                   </td>
-                  <td>{tick.jobId === null ? '–' : <Link href={paths.job(tick.jobId)}>{tick.jobId}</Link>}</td>
+                  <td className={tick.jobId === null ? 'cell-empty' : ''}>{tick.jobId === null ? '–' : <Link href={paths.job(tick.jobId)}>{tick.jobId}</Link>}</td>
                 </tr>
               ))}
             </tbody>

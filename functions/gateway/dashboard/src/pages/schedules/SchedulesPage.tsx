@@ -71,7 +71,7 @@ function List({ schedules }: { schedules: Schedule[] }) {
   const may = useMay();
   const owners = schedules.some((schedule) => schedule.ownerId !== schedules[0]?.ownerId);
   return (
-    <Table caption="Schedules">
+    <Table caption="Schedules" cards>
       <thead>
         <tr>
           <th scope="col">Name</th>
@@ -85,17 +85,23 @@ function List({ schedules }: { schedules: Schedule[] }) {
       <tbody>
         {schedules.map((schedule) => (
           <tr key={`${schedule.ownerId ?? ''}:${schedule.name}`}>
-            <td>
-              <Link href={paths.schedule(schedule)}>{schedule.name}</Link>
+            <td className="cell-title">
+              <Link href={paths.schedule(schedule)}>
+                <bdi>{schedule.name}</bdi>
+              </Link>
             </td>
-            {owners && <td>{schedule.ownerId ?? '–'}</td>}
-            <td>
+            {owners && (
+              <td data-label="Owner" className={schedule.ownerId === null ? 'cell-empty' : ''}>
+                {schedule.ownerId ?? '–'}
+              </td>
+            )}
+            <td className="cell-whole">
               <code>{schedule.cron}</code> <span className="muted">{schedule.timeZone}</span>
             </td>
-            <td>
+            <td data-label="Next">
               <Next schedule={schedule} />
             </td>
-            <td>
+            <td data-label="Last" className={schedule.lastAt === null ? 'cell-empty' : ''}>
               {schedule.lastJobId === null ? (
                 <RelativeTime at={schedule.lastAt} />
               ) : (
@@ -105,7 +111,7 @@ function List({ schedules }: { schedules: Schedule[] }) {
               )}
             </td>
             {may('operate') && (
-              <td>
+              <td className="cell-whole">
                 <ScheduleActions schedule={schedule} />
               </td>
             )}

@@ -47,7 +47,7 @@ export function QueuesCard() {
 function List({ queues, onRemove }: { queues: Queue[]; onRemove: (queue: Queue) => void }) {
   const may = useMay();
   return (
-    <Table caption="All queues">
+    <Table caption="All queues" cards>
       <thead>
         <tr>
           <th scope="col">Queue</th>
@@ -79,10 +79,10 @@ function List({ queues, onRemove }: { queues: Queue[]; onRemove: (queue: Queue) 
                 {queue.state === 'ACTIVE' && !queue.paused && <Badge tone="good">takes jobs</Badge>}
               </span>
             </td>
-            <td className="number">{count(queue.liveWorkers)}</td>
-            <td className="number">{count(queue.waiting)}</td>
-            <td className="number">{count(queue.running)}</td>
-            <td>
+            <td data-label="Live workers" className="number">{count(queue.liveWorkers)}</td>
+            <td data-label="Waiting" className="number">{count(queue.waiting)}</td>
+            <td data-label="Running" className="number">{count(queue.running)}</td>
+            <td data-label="Created">
               {queue.createdAt === null ? (
                 <span className="muted">by the setting QUEUES</span>
               ) : (
@@ -92,7 +92,7 @@ function List({ queues, onRemove }: { queues: Queue[]; onRemove: (queue: Queue) 
               )}
             </td>
             {may('installation') && (
-              <td>
+              <td className="cell-whole">
                 {queue.origin === 'created' && queue.state === 'ACTIVE' && (
                   <Button small icon="trash" aria-label={`Remove the queue ${queue.queue}`} onClick={() => onRemove(queue)}>
                     Remove
