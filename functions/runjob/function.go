@@ -76,7 +76,8 @@ func New(
 		return nil, err
 	}
 	f := &Function{
-		id: newID(), startedAt: time.Now().UTC(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
+		id: newID(), startedAt: time.Now().UTC(), cfg: cfg, timing: defaultTiming, store: store, registry: registry,
+		sealer: sealer,
 		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),

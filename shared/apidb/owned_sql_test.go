@@ -35,7 +35,7 @@ var ownerless = map[string]string{
 	"KeysCountPage": forAll, "HeldReplace": "of rows that HeldJobs has locked", "HeldRelease": forAll, "HeldNext": forAll, "HeldCommands": forAll,
 
 	"OwnersKnown": "only for callers that see all owners", "JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
-	"DrainsForget": forAll,
+	"DrainsForget": forAll, "FailureTakeEntries": forAll, "FailuresForget": forAll,
 	"QueuesForget": forAll, "QueuesEnding": forAll, "QueueRemoved": forAll, "QueueWasFilled": forAll, "QueueHasJobs": forAll,
 	"QueueJobs": "only for callers that see all owners", "QueueNamed": "only for callers that see all owners",
 	"QueuesAll": shared, "QueueByName": shared, "QueuesCount": shared, "QueueCreate": shared, "QueueKeep": shared,

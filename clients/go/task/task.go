@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -69,8 +70,7 @@ func run(ctx context.Context) error {
 	}
 	err := use(ctx, jobs)
 	stop()
-	<-ended
-	return err
+	return errors.Join(err, <-ended)
 }
 
 func use(ctx context.Context, jobs *client.Client) error {

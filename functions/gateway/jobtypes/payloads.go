@@ -70,7 +70,7 @@ func (p *Payloads) Check(ctx context.Context) Check {
 	}
 }
 
-// ofLearned returns the schema of a type that the workers of the request's owner have described, or those of all owners.
+// ofLearned returns the schemas of a type that the workers of the request's owner, or of all owners, have described.
 func (p *Payloads) ofLearned(ctx context.Context, req *jobspec.Request) (schemas []json.RawMessage) {
 	ctx, cancel := context.WithTimeout(ctx, advertisedPatience)
 	defer cancel()

@@ -30,7 +30,8 @@ var templates embed.FS
 var start = map[string]string{
 	"go":     "go mod tidy\ngo run . worker\ngo run . submit Ada",
 	"ts":     "npm install\nnpm run worker\nnpm run submit Ada",
-	"python": "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n.venv/bin/python worker.py\n.venv/bin/python submit.py Ada",
+	"python": "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n" +
+		".venv/bin/python worker.py\n.venv/bin/python submit.py Ada",
 	"http":   "python3 function.py\n./submit.sh Ada",
 }
 
@@ -40,8 +41,8 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init " + strings.Join(kinds, "|") + " [FOLDER]", Args: cli.Between(1, 2), ValidArgs: kinds,
 		Short: "Write a small project that defines a task, runs it, and submits it",
-		Long: "Write a small project that defines a task, runs it, and submits it. The project of http is a function that is called\n" +
-			"over HTTP. FOLDER is new or empty; by default greetings.",
+		Long: "Write a small project that defines a task, runs it, and submits it. The project of http is a function\n" +
+			"that is called over HTTP. FOLDER is new or empty; by default greetings.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "greetings"
 			if len(args) > 1 {
@@ -54,7 +55,8 @@ func New() *cobra.Command {
 			if err := Write(args[0], folder); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has a project. With jobweaver dev in another terminal, run in it:\n\n%s\n", folder, commands)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has a project. With jobweaver dev in another terminal, run in it:"+
+				"\n\n%s\n", folder, commands)
 			return err
 		},
 	}

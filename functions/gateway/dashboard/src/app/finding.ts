@@ -63,8 +63,8 @@ function useNamed(wanted: string, go: Go): Command[] {
     return [...once.values()].slice(0, EACH);
   };
   return [
-    ...some(stats.data?.types, (of) => of.jobType, ({ jobType }) => ({ name: `Job type ${jobType}`, icon: 'jobs', run: () => go(paths.jobs({ type: jobType })) })),
-    ...some(stats.data?.queues, (of) => of.queue, ({ queue }) => ({ name: `Queue ${queue}`, icon: 'jobs', run: () => go(paths.jobs({ queue })) })),
+    ...some(stats.data?.types, (of) => of.jobType, ({ jobType }) => ({ name: `Job type ${jobType}`, icon: 'jobs', run: () => go(paths.type(jobType)) })),
+    ...some(stats.data?.queues, (of) => of.queue, ({ queue }) => ({ name: `Queue ${queue}`, icon: 'jobs', run: () => go(paths.queue(queue)) })),
     ...some(stats.data?.failures['30d'].errorCodes, (of) => of.errorCode, ({ errorCode }) => ({
       name: `Failed with ${errorCode}`, icon: 'dead', run: () => go(paths.jobs({ status: 'FAILED', errorCode: errorCode ?? '' })),
     })),

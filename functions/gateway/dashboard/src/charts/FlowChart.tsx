@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState, type PointerEvent } from 'react';
 import { compact } from '../format/number';
+import { useTimes } from '../format/times';
 import { columns, emptyUntil, labelEvery, ticks, timeLabel, wholeLabel, type Bucket } from './flowChart';
 import './FlowChart.css';
 
@@ -29,6 +30,7 @@ interface Props {
  * sixty, with tiny numbers visible beside large ones.
  */
 export function FlowChart({ buckets, seconds, marks = [], label, onSelect }: Props) {
+  useTimes();
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [hovered, setHovered] = useState<number>();

@@ -1,4 +1,5 @@
 import type { Schemas } from '../api/client';
+import { zoned } from '../format/time';
 
 export type Bucket = Schemas['Flow'];
 
@@ -54,17 +55,16 @@ export function labelEvery(buckets: number, width: number): number[] {
   return Array.from({ length: Math.ceil(buckets / step) }, (_, i) => i * step);
 }
 
-const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const hour = zoned({ hour: '2-digit', minute: '2-digit' });
+const day = zoned({ day: 'numeric', month: 'short' });
 const DAY_SECONDS = 86_400;
 
 /** timeLabel is the time of a bucket on the axis. */
 export function timeLabel(at: string, seconds: number): string {
-  return (seconds >= DAY_SECONDS ? day : hour).format(new Date(at));
+  return (seconds >= DAY_SECONDS ? day : hour)(at);
 }
 
 /** wholeLabel is the time of a bucket with its day. */
 export function wholeLabel(at: string, seconds: number): string {
-  const date = new Date(at);
-  return seconds >= DAY_SECONDS ? day.format(date) : `${day.format(date)}, ${hour.format(date)}`;
+  return seconds >= DAY_SECONDS ? day(at) : `${day(at)}, ${hour(at)}`;
 }

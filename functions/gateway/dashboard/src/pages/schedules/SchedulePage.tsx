@@ -68,9 +68,11 @@ function Actions({ schedule, tag }: { schedule: Schedule; tag: string }) {
   return (
     <>
       <ScheduleActions schedule={schedule} />
-      <Button small icon="edit" onClick={() => setEditing(true)}>
-        Edit
-      </Button>
+      {schedule.definedBy === null && (
+        <Button small icon="edit" onClick={() => setEditing(true)}>
+          Edit
+        </Button>
+      )}
       <Button
         small
         variant="danger"
@@ -102,6 +104,11 @@ function About({ schedule }: { schedule: Schedule }) {
         <Fact name="Times that were missed">{MISSED[schedule.missed]}</Fact>
         {schedule.startAt !== null && <Fact name="From">{inZone(schedule.startAt, schedule.timeZone)}</Fact>}
         {schedule.endAt !== null && <Fact name="Until">{inZone(schedule.endAt, schedule.timeZone)}</Fact>}
+        {schedule.definedBy !== null && (
+          <Fact name="Defined in code by">
+            <Link href={paths.type(schedule.definedBy)}>{schedule.definedBy}</Link>. Its worker changes it; you can pause it.
+          </Fact>
+        )}
         <Fact name="Changed">
           <RelativeTime at={schedule.updatedAt} />
         </Fact>

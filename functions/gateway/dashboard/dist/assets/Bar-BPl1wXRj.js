@@ -1,1 +1,0 @@
-import{t as e}from"./jsx-runtime-DyZJNswf.js";var t=e();function n({label:e,value:n,max:r}){return(0,t.jsx)(`progress`,{className:`bar`,"aria-label":e,value:Math.min(n,r),max:Math.max(r,1)})}export{n as t};

@@ -1,1 +1,0 @@
-import{d as e}from"./index-D_afDof5.js";import{t}from"./jsx-runtime-DyZJNswf.js";var n=t();function r({text:t,label:r}){return(0,n.jsxs)(`div`,{className:`code`,children:[(0,n.jsx)(e,{text:t,label:`Copy ${r}`}),(0,n.jsx)(`pre`,{tabIndex:0,role:`region`,"aria-label":r,children:t})]})}export{r as t};

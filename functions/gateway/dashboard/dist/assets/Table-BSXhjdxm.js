@@ -1,1 +1,0 @@
-import"./RelativeTime-B6BgPyeM.js";import{t as e}from"./jsx-runtime-DyZJNswf.js";var t=e();function n({caption:e,children:n}){return(0,t.jsx)(`div`,{className:`table-scroll`,role:`region`,"aria-label":e,tabIndex:0,children:(0,t.jsxs)(`table`,{className:`table`,children:[(0,t.jsx)(`caption`,{className:`visually-hidden`,children:e}),n]})})}export{n as t};
