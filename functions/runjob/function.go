@@ -77,7 +77,7 @@ func New(
 	}
 	f := &Function{
 		id: newID(), startedAt: time.Now().UTC(), cfg: cfg, timing: defaultTiming, store: store, registry: registry,
-		sealer: sealer,
+		sealer:   sealer,
 		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),

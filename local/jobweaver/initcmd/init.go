@@ -28,11 +28,11 @@ var templates embed.FS
 
 // start are the commands that run a new project.
 var start = map[string]string{
-	"go":     "go mod tidy\ngo run . worker\ngo run . submit Ada",
-	"ts":     "npm install\nnpm run worker\nnpm run submit Ada",
+	"go": "go mod tidy\ngo run . worker\ngo run . submit Ada",
+	"ts": "npm install\nnpm run worker\nnpm run submit Ada",
 	"python": "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n" +
 		".venv/bin/python worker.py\n.venv/bin/python submit.py Ada",
-	"http":   "python3 function.py\n./submit.sh Ada",
+	"http": "python3 function.py\n./submit.sh Ada",
 }
 
 // New makes the command init.

@@ -77,5 +77,6 @@ func (s *Store) define(
 func (s *Schedule) isLike(asked apibody.Schedule, job []byte) bool {
 	same := func(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 	return s.Cron == asked.Cron && s.TimeZone == asked.TimeZone &&
-		s.Overlap == asked.Overlap && s.Missed == asked.Missed && same(s.StartAt, asked.StartAt) && same(s.EndAt, asked.EndAt) && bytes.Equal(s.Job, job)
+		s.Overlap == asked.Overlap && s.Missed == asked.Missed &&
+		same(s.StartAt, asked.StartAt) && same(s.EndAt, asked.EndAt) && bytes.Equal(s.Job, job)
 }
