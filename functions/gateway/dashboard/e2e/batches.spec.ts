@@ -10,7 +10,7 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await ask('POST', '/api/jobs?wait=30s', { ...job, batchId });
 
   await open(`/jobs/${later.jobId}`, key);
-  await page.getByRole('link', { name: batchId }).click();
+  await page.locator(`a[href="/batches/${batchId}"]`).first().click();
   await expect(page.getByRole('heading', { name: unique, level: 1 })).toBeVisible();
   await expect(page.locator('.page-header').getByText('OPEN')).toBeVisible();
   await expect(page.getByRole('row', { name: 'SCHEDULED' })).toContainText('1');

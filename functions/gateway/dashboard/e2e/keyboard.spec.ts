@@ -215,7 +215,7 @@ test('the command palette opens what has a name or an id', async ({ page, open, 
     [operationId, `Open the operation ${operationId}`, `/operations/${operationId}`],
     [`s-${name}`, `Schedule s-${name} of acme`, `/schedules/s-${name}?ownerId=acme`],
     [`flow ${name}`, new RegExp(`^Flow flow ${name}`), `/flows/${flowId}`],
-    ['simulat', 'Job type SIMULATION', '/jobs?type=SIMULATION'],
+    ['simulat', 'Job type SIMULATION', '/types/SIMULATION'],
     ['status:failed since:yesterday', /^Search jobs for/, '/jobs?status=FAILED&since=yesterday'],
   ] as const) {
     await open('/workers');

@@ -17,7 +17,7 @@ test('an admin of the installation creates a queue and removes it', async ({ pag
   await expect(row).toContainText('takes jobs');
 
   await api('POST', '/api/jobs', { ...simulation({ type: 'LOG', message: 'later' }), queue: name, delayMs: 3_600_000 }, site.admin);
-  await page.getByRole('button', { name: `Remove the queue ${name}` }).click();
+  await page.getByRole('button', { name: `Remove the queue ${name}` }).press('Enter'); // its row moves when another test makes a queue
   await form.getByRole('button', { name: 'Remove it' }).click();
   await expect(form.getByText('1 job in it has not ended')).toBeVisible();
   answered(faults, 409);
