@@ -131,7 +131,7 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		},
 		"retry --all --yes":       {"POST /api/operations", `{"command":"retry","filter":{"all":true}}`, "o1"},
 		"dead --type A --limit 5": {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
-		"dead groups":             {"GET /api/jobs/dead/groups?limit=200", "", "A     -           7     3     5             true"},
+		"dead groups":             {"GET /api/jobs/dead/groups?limit=200", "", "A     -           7     3     5 "},
 		"dead groups --owner acme --since 2026-11-22T08:00:00Z": {"GET /api/jobs/dead/groups?limit=200&ownerId=acme&since=2026-11-22T08%3A00%3A00Z", "", "no address"},
 		"operations list":                              {"GET /api/operations?", "", "more: --cursor c"},
 		"operations get o1":                            {"GET /api/operations/o1", "", "o1"},
