@@ -176,6 +176,10 @@ func (f Filter) values() url.Values {
 type Page struct {
 	Jobs       []Job  `json:"jobs"`
 	NextCursor string `json:"nextCursor"` // empty: it is the last page
+
+	// SearchedTo is set where the search took too long for a whole page: jobs that were accepted before are still to be
+	// searched, with the cursor.
+	SearchedTo *time.Time `json:"searchedTo"`
 }
 
 // List reads a page of at most limit jobs, newest first. limit is up to 200; 0 means 50. The cursor comes from the
