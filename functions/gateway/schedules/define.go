@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/jobtypes"
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
 const maxDefinedBytes = 4 << 20
@@ -28,7 +29,7 @@ func (a *API) Define(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	owner := edge.MakerOf(c)
+	owner := apidb.OwnerOf(edge.MakerOf(c).ID()) // whatever owner a job names
 	check := a.Payloads.Check(c.Request.Context())
 	for i := range all {
 		if err := apibody.Within(fmt.Sprintf("schedules[%d]", i), a.check(&all[i], owner, check)); err != nil {

@@ -36,7 +36,8 @@ func (a *API) read(c *gin.Context, owner apidb.Owner) (apibody.Schedule, error) 
 	if err != nil {
 		return asked, err
 	}
-	return asked, a.check(&asked, owner, a.Payloads.Check(c.Request.Context()))
+	err = a.check(&asked, owner, a.Payloads.Check(c.Request.Context()))
+	return asked, err
 }
 
 // check gives a schedule to its owner, and checks what Decode cannot know.
