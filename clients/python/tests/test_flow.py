@@ -50,6 +50,9 @@ def test_a_flow_in_code_has_the_references_and_conditions_of_its_jobs() -> None:
         packed = flow.each("pack", pack, reserved.output.items, lambda item, n: {"sku": item.sku, "n": n})
         note = or_else(reserved.output.items[0].full_name, "none")
         flow.add("ship", ship, {"receipt": charged.output.receipt, "boxes": packed.output, "note": note})
+        count = Task(jobs, "COUNT", int, int)
+        flow.each("count", count, packed.output, lambda n, _: n)
+        flow.add("total", count, reserved.output.total)
         flow.add("refund", charge, Charge(cents=-1), after=[charged.failed, packed.ended, reserved])
         flow.submit()
     sent = jsonlib.loads(gateway.asked[0].content)
@@ -82,6 +85,14 @@ def test_a_flow_in_code_has_the_references_and_conditions_of_its_jobs() -> None:
             },
             "after": ["charge", "pack", "reserve"],
         },
+        "count": {
+            **at,
+            "jobType": "COUNT",
+            "payload": {"$item": "value"},
+            "after": ["pack"],
+            "forEach": {"$output": "pack"},
+        },
+        "total": {**at, "jobType": "COUNT", "payload": {"$output": "reserve", "path": "$.total"}, "after": ["reserve"]},
         "refund": {
             **at,
             "jobType": "CHARGE",

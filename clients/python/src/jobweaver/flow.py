@@ -109,7 +109,12 @@ class _FlowBuilder:
     def _add(self, name: str, task: AnyTask[Any], given: Any, after: After, members: dict[str, Any], needs: list[str]) -> None:
         if name in self._jobs:
             raise TypeError(f"the flow has two jobs {name}")
-        payload = task.dumped(given) if not isinstance(given, Mapping) else _resolved(_named(name, given, task.payload_type), needs)
+        if isinstance(given, Ref):
+            payload = _resolved(given, needs)
+        elif isinstance(given, Mapping):
+            payload = _resolved(_named(name, given, task.payload_type), needs)
+        else:
+            payload = task.dumped(given)
         conditions = [each.name if isinstance(each, FlowJob) else each for each in after]
         named = {each if isinstance(each, str) else each["name"] for each in conditions}
         for each in (*needs, *named):
