@@ -65,10 +65,12 @@ func (r reader) schema() json.RawMessage {
 	if r.Null() {
 		return nil
 	}
-	text := r.Raw().Clone()
-	if text == nil {
+	if r.Peek() != jsontext.KindBeginObject {
+		_ = r.Raw()
+		r.Bad("must be an object")
 		return nil
 	}
+	text := r.Raw().Clone()
 	if len(text) > maxSchemaBytes {
 		r.Bad("must have at most %d bytes", maxSchemaBytes)
 		return nil

@@ -51,7 +51,8 @@ func (s FlowStep[Out]) Ended() Dependency { return Dependency{Name: s.Name, On: 
 func (s FlowStep[Out]) Completed() Dependency { return Dependency{Name: s.Name, On: OnCompleted} }
 
 // AddJob adds a job of a task. The payload is an In, an Output, or a map with the JSON members of an In, in which an
-// Output stands for a value that is not known yet. The policies Unique and Debounce of the task do not apply within a flow.
+// Output stands for a value that is not known yet. The policies Unique and Debounce of the task do not apply within a
+// flow.
 func AddJob[In, Out any](
 	f *FlowBuilder, name string, t *Task[In, Out], payload any, conditions ...Dependency,
 ) FlowStep[Out] {
@@ -91,7 +92,8 @@ func addJob[In, Out any](
 		if err := checkMembers(reflect.TypeFor[In](), payload); err != nil {
 			refuse("has a payload that %w", err)
 		}
-	case In, Item, ItemIndex:
+	case Item, ItemIndex:
+	case In:
 	default:
 		refuse("has a %T as its payload, not a %s or a map", payload, reflect.TypeFor[In]())
 	}

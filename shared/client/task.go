@@ -16,7 +16,7 @@ import (
 const TaskQueue = "pull"
 
 // Task is a job type that is defined in code: what its jobs take and return, and how they run. A worker runs it with
-// worker.HandleTask. In and Out are what encoding/json makes of payload and output. The gateway gets their JSON Schemas:
+// worker.HandleTask. In and Out are what encoding/json makes of payload and output. The gateway gets their schemas:
 // a field of In without omitempty or omitzero is required, and the tag jsonschema describes it.
 type Task[In, Out any] struct {
 	Type        string
@@ -157,7 +157,7 @@ func schemaOf[T any]() json.RawMessage {
 	}
 	loosen(schema)
 	text, err := json.Marshal(schema)
-	if err != nil {
+	if err != nil || string(text) == "true" { // anything
 		return nil
 	}
 	return text

@@ -90,7 +90,7 @@ func TestTheSchemaOfATaskTakesWhatItsHandlerTakes(t *testing.T) {
 
 	type tree struct{ Children []*tree }
 	endless := client.Task[tree, json.RawMessage]{Type: "TREE"}
-	if got := endless.Definition(); got.Schema != nil || string(got.OutputSchema) != "true" {
+	if got := endless.Definition(); got.Schema != nil || got.OutputSchema != nil {
 		t.Errorf("a type without a schema: %s, and any output: %s", got.Schema, got.OutputSchema)
 	}
 }

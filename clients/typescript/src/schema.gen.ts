@@ -2986,11 +2986,11 @@ export interface components {
              */
             schema?: {
                 [key: string]: unknown;
-            } | boolean | null;
+            } | null;
             /** @description The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB. */
             outputSchema?: {
                 [key: string]: unknown;
-            } | boolean | null;
+            } | null;
         };
         JobTypeInfo: {
             name: string;

@@ -62,7 +62,8 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, reply := 0, any(nil)
+	var status int
+	var reply any
 	switch path := strings.TrimPrefix(r.URL.Path, "/api/workers/"); path {
 	case "claim":
 		status, reply = g.onClaim(r.Context(), body)

@@ -77,7 +77,8 @@ func New(c *client.Client, o Options) *Worker {
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("worker", o.Name)
 	o.Slots, o.Grace = min(max(cmp.Or(o.Slots, 10), 1), maxSlots), cmp.Or(o.Grace, 25*time.Second)
 	return &Worker{
-		c: c, o: o, handlers: map[string]handler{}, tasks: map[string]client.JobTypeDefinition{}, held: map[string]*Attempt{}, runs: map[string]*Attempt{},
+		c: c, o: o, handlers: map[string]handler{}, tasks: map[string]client.JobTypeDefinition{},
+		held: map[string]*Attempt{}, runs: map[string]*Attempt{},
 		ready: make(chan struct{}), slots: make(chan struct{}, o.Slots),
 		sending: make(chan struct{}, 1), settling: make(chan struct{}, 1),
 	}
@@ -119,8 +120,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// Ready returns a channel that is closed when the gateway knows the tasks of the worker, so that their jobs are accepted.
-// It stays open if Run ends before.
+// Ready returns a channel that is closed when the gateway knows the tasks of the worker, so that their jobs are
+// accepted. It stays open if Run ends before.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
 // describe sends the definitions of the tasks, so that the gateway accepts and checks their jobs.

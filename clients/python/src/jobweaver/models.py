@@ -1020,14 +1020,14 @@ class JobTypeDefinition(BaseModel):
     title: Annotated[str | None, Field(description="What the type does, in a few words.", max_length=200)] = None
     description: Annotated[str | None, Field(max_length=4000)] = None
     schema_: Annotated[
-        dict[str, Any] | bool | None,
+        dict[str, Any] | None,
         Field(
             alias="schema",
             description="The JSON Schema (draft 2020-12) of the payload; at most 64 KiB. It may refer only to itself. One that takes too\nlong to check refuses nothing.\n",
         ),
     ] = None
     output_schema: Annotated[
-        dict[str, Any] | bool | None,
+        dict[str, Any] | None,
         Field(
             alias="outputSchema",
             description="The JSON Schema of the output, for clients and pages; no output is checked. At most 64 KiB.",
