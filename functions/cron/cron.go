@@ -1,17 +1,20 @@
 // Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not. It
-// also ends the batches whose jobs have ended, and creates the jobs that follow them.
+// also ends the batches whose jobs have ended, and creates the jobs that follow them, and wakes the jobs whose handlers
+// wait for something that has come.
 package cron
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
@@ -65,7 +68,7 @@ type Function struct {
 	ended bool // Run has ended, and publishes no further events
 	bytes int  // of the events that wait to be published or are being published
 
-	entering, handing, publishing, ending telemetry.Trouble
+	entering, handing, publishing, ending, waking telemetry.Trouble
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -97,6 +100,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		handing:    telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
 		publishing: telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
 		ending:     telemetry.Trouble{What: "end batches; the next sweep tries again"},
+		waking:     telemetry.Trouble{What: "wake jobs that wait; the next look tries again"},
 	}, nil
 }
 
@@ -131,8 +135,13 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		swept.Failed, sweepsIn = append(swept.Failed, err), idle // the jobs that were fired have to be published
 	}
 	f.ending.Note(ctx, errors.Join(swept.Failed...))
+	waits, looksIn, err := f.store.waits.Look(ctx, idle)
+	if err != nil {
+		waits.Failed, looksIn = append(waits.Failed, err), idle
+	}
+	f.waking.Note(ctx, errors.Join(waits.Failed...))
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // published at once, so that nothing is left at the end
-	events, err := eventsOf(ctx, fired, swept.Jobs)
+	events, err := eventsOf(ctx, fired, swept.Jobs, waits.Commands)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,7 +149,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
-	return events, max(0, min(next, sweepsIn)-time.Since(looked)), nil
+	return events, max(0, min(next, sweepsIn, looksIn)-time.Since(looked)), nil
 }
 
 // handOver passes events to Run. It returns them if Run has ended, because a ping may still tick during the drain.
@@ -170,7 +179,9 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 	return bytes
 }
 
-func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobevent.Created) ([]jobevent.Item, error) {
+func eventsOf(
+	ctx context.Context, fired schedulestore.Fired, following []jobevent.Created, commands []commandstore.Command,
+) ([]jobevent.Item, error) {
 	var events []jobevent.Item
 	create := func(job jobevent.Created, span string) error {
 		e, err := apievent.Created(job)
@@ -191,7 +202,7 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobeve
 			return nil, err
 		}
 	}
-	for _, command := range fired.Cancels {
+	for _, command := range slices.Concat(fired.Cancels, commands) {
 		e, err := apievent.Command(command)
 		if err != nil {
 			return nil, err

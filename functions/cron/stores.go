@@ -8,6 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 )
 
 // stores has the parts of the API's database that cron uses.
@@ -17,6 +18,7 @@ type stores struct {
 	schedules *schedulestore.Store
 	batches   *batchstore.Store
 	queues    *queuestore.Store
+	waits     *waitstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -27,5 +29,6 @@ func newStores(db *apidb.Store) stores {
 		schedules: schedulestore.New(db, jobs),
 		batches:   batchstore.New(db, jobs, operationstore.New(db, jobs)),
 		queues:    queuestore.New(db),
+		waits:     waitstore.New(db),
 	}
 }

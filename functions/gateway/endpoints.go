@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/schedules"
 	"github.com/jobweaver/jobweaver/functions/gateway/stream"
 	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/functions/gateway/waits"
 )
 
 // endpoints are the handlers of all routes, by feature.
@@ -41,6 +42,7 @@ type endpoints struct {
 	jobTypes       *jobtypes.API
 	stream         *stream.API
 	pull           *pullworkers.API
+	waits          *waits.API
 	keys           *keys.API
 	webhookSecrets *keys.WebhookSecrets
 	login          *dashboard.Login
@@ -53,12 +55,12 @@ func (f *Function) newEndpoints(s settings) endpoints {
 
 	api.jobs = &jobs.API{
 		Store: store.jobs, Stats: store.stats, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog,
-		Sealer: s.sealer, Sealed: sealed,
+		Sealer: s.sealer, Sealed: sealed, Waits: store.waits,
 	}
 	api.submit = &submit.API{
 		DB: store.Store, Store: store.jobs, Rules: s.rules, Defaults: s.defaults, Payloads: payloads,
 		Jobs: api.jobs, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits, Sealer: s.sealer,
-		Held:    f.held,
+		Held: f.held, Waits: store.waits,
 		Singles: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 		Ordered: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 	}
@@ -98,6 +100,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Lags: monitor.NewLags(f.cfg.Lags), Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
 	}
 	api.pull = pullworkers.New(s.pull, store.jobs, f.auth)
+	api.waits = &waits.API{Store: store.waits, Pull: api.pull, Submit: api.submit, Jobs: api.jobs, Sealer: s.sealer}
 	api.jobTypes = &jobtypes.API{Workers: store.workers, Types: store.types, Rules: s.rules}
 	api.stream = &stream.API{
 		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,

@@ -122,6 +122,7 @@ func (f *Function) workerRoutes() []route {
 		{http.MethodDelete, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Undrain))},
 		{http.MethodPost, "/api/workers/heartbeat", access.Work, noQuery(f.api.pull.Heartbeat)},
 		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
+		{http.MethodPost, "/api/workers/wait", access.Work, noQuery(f.api.waits.Ask)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 	}
 }

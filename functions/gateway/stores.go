@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
@@ -39,6 +40,7 @@ type stores struct {
 	batches    *batchstore.Store
 	queues     *queuestore.Store
 	types      *typestore.Store
+	waits      *waitstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -63,5 +65,6 @@ func newStores(db *apidb.Store) stores {
 		batches:    batchstore.New(db, jobs, operations),
 		queues:     queuestore.New(db),
 		types:      typestore.New(db),
+		waits:      waitstore.New(db),
 	}
 }

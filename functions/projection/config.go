@@ -21,6 +21,7 @@ type Config struct {
 	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: forever"`
 	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long the tombstone of a deleted job is kept, so that old records do not bring the job back; longer than topics keep records"`
 	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"720h" desc:"how long entries of the audit log are kept, at least 720h; 0: forever"`
+	Events    time.Duration `envconfig:"RETAIN_EVENTS" default:"168h" desc:"how long an event for handlers that wait is kept for those that begin to wait for it later, at least 24h; 0: forever"`
 	Rejected  time.Duration `envconfig:"RETAIN_REJECTED" default:"720h" desc:"how long rejected records are kept, at least 24h; 0: forever; only the newest 10,000, and 256 MiB, are kept"`
 }
 
@@ -31,7 +32,7 @@ func (c Config) check() error {
 	}{
 		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
 		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, auditstore.MinAge},
-		{"RETAIN_REJECTED", c.Rejected, leastRetention}, {"FORGET_AFTER", c.Forget, jobevent.RecordsGone},
+		{"RETAIN_EVENTS", c.Events, leastRetention}, {"RETAIN_REJECTED", c.Rejected, leastRetention}, {"FORGET_AFTER", c.Forget, jobevent.RecordsGone},
 	} {
 		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {
 			return fmt.Errorf("%s: %s is shorter than %s", setting.name, setting.age, setting.least)

@@ -23,13 +23,14 @@ const (
 )
 
 // The stages of an expiry: old jobs, the ids of deleted ones, batches without jobs, the remaining logs of deleted jobs,
-// the audit log, rejected records.
+// the audit log, events that no job has got, rejected records.
 const (
 	stageJobs = iota
 	stageDeleted
 	stageBatches
 	stageLogs
 	stageAudit
+	stageEvents
 	stageRejected
 	stages
 )
@@ -39,6 +40,7 @@ type expiry struct {
 	ages     statusstore.Ages
 	deleted  time.Duration // of ids; 0: for ever
 	audit    time.Duration // 0: for ever
+	events   time.Duration // 0: for ever
 	rejected time.Duration // 0: for ever
 	stage    int
 	after    uuid.UUID
@@ -52,7 +54,7 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{deleted: withGrace(cfg.Forget), audit: cfg.Audit, rejected: cfg.Rejected, ages: statusstore.Ages{
+	return expiry{deleted: withGrace(cfg.Forget), audit: cfg.Audit, events: cfg.Events, rejected: cfg.Rejected, ages: statusstore.Ages{
 		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
 	}}
 }
@@ -91,6 +93,10 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	case stageAudit:
 		if e.audit > 0 {
 			walked.More, err = store.auditLog.DeleteOld(ctx, e.audit, expireRows)
+		}
+	case stageEvents:
+		if e.events > 0 {
+			walked, err = store.waits.Expire(ctx, now, e.events, e.after, expireRows)
 		}
 	case stageRejected:
 		if e.rejected > 0 {

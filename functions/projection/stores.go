@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/typestore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
@@ -25,6 +26,7 @@ type stores struct {
 	workers   *workerstore.Store
 	auditLog  *auditstore.Store
 	types     *typestore.Store
+	waits     *waitstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -39,5 +41,6 @@ func newStores(db *apidb.Store) stores {
 		workers:   workerstore.New(db),
 		auditLog:  auditstore.New(db),
 		types:     typestore.New(db),
+		waits:     waitstore.New(db),
 	}
 }

@@ -8,8 +8,10 @@ GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (
     command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, spec, tags, expires_at,
     fairness_key, callback_url, policies, run_at, status, updated_at,
-    elements, event
+    elements, event, waits
 ) ON jobs TO jobweaver_gateway;
+GRANT SELECT, INSERT ON events, waits TO jobweaver_gateway;
+GRANT UPDATE (status, attempt, group_name, until_at, done_at, look_at, event_number, run) ON waits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;
@@ -78,6 +80,9 @@ GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_types TO jobweaver_projection;
 GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
+GRANT SELECT, DELETE ON events TO jobweaver_projection;
+GRANT SELECT ON waits TO jobweaver_projection;
+GRANT UPDATE (status, done_at, look_at) ON waits TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 
 -- Stores commands for the jobs of an operation.
@@ -122,6 +127,8 @@ GRANT UPDATE (
 ) ON batches TO jobweaver_cron;
 GRANT INSERT ON operations TO jobweaver_cron;
 GRANT SELECT (operation_id, finished_at, owner_id, idempotency_key) ON operations TO jobweaver_cron;
+GRANT SELECT ON waits TO jobweaver_cron;
+GRANT UPDATE (status, done_at, look_at) ON waits TO jobweaver_cron;
 GRANT USAGE ON SEQUENCE order_numbers TO jobweaver_cron;
 
 -- Delivers the ends of jobs.

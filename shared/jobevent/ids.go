@@ -2,6 +2,7 @@ package jobevent
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -105,6 +106,20 @@ func ControlID(kind ControlKind, name string, version int64) string {
 
 // AttemptToken returns the token with which a handler can fence its own side effects: <jobId>.<attempt>.
 func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) }
+
+// ReadAttemptToken returns the job and the attempt with which a text begins: those of an AttemptToken, and a dot.
+func ReadAttemptToken(text string) (jobID uuid.UUID, attempt int, ok bool) {
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) != 3 {
+		return uuid.Nil, 0, false
+	}
+	jobID, err := uuid.Parse(parts[0])
+	if err != nil {
+		return uuid.Nil, 0, false
+	}
+	attempt, err = strconv.Atoi(parts[1])
+	return jobID, attempt, err == nil && attempt > 0
+}
 
 func attemptID(jobID uuid.UUID, attempt int) string {
 	return jobID.String() + "." + strconv.Itoa(attempt)

@@ -17,6 +17,7 @@ const (
 	Output     Field = "output"     // of an attempt
 	LogLine    Field = "log"        // of an attempt
 	Progress   Field = "progress"   // of an attempt
+	Wait       Field = "wait"       // of a job: what its handler waits for
 	Job        Field = "job"        // of a schedule: the request that each tick repeats
 )
 

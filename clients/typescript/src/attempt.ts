@@ -1,7 +1,8 @@
 import type { AnyJobTypes } from "./client.js";
 import { JobWeaverError } from "./errors.js";
 import type { components } from "./schema.gen.js";
-import type { AnyTask } from "./task.js";
+import type { AnyTask, Callable } from "./task.js";
+import type { CallRequest, ReceiveOptions, ReceivedEvent } from "./waits.js";
 
 type Schemas = components["schemas"];
 export type Result = Pick<Schemas["WorkResult"], "status"> & Partial<Omit<Schemas["WorkResult"], "token" | "status">>;
@@ -99,6 +100,20 @@ export interface AttemptContext {
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Pauses between steps without keeping a slot: it throws a Snooze until the time has passed, and then resolves. */
   sleep(name: string, ms: number): Promise<void>;
+  /**
+   * Waits for a CloudEvent that is sent to the gateway, by a client, a hook, a trigger or a person. It returns the event also if it
+   * came before, and undefined if the time is over. Until then it throws a Snooze: the handler keeps no slot, and is called again
+   * when the event has come. An event is given to a job once.
+   */
+  receive<Data = any>(type: string, options?: ReceiveOptions): Promise<ReceivedEvent<Data> | undefined>;
+  /**
+   * Submits a job of a task and returns its output once it is COMPLETED; it throws a CallFailed if the job ends otherwise. Until then
+   * it throws a Snooze, as receive() does. However often the handler is called, a call makes one job, which is cancelled if the
+   * handler's job ends first. The worker's API key needs the role submit, too.
+   */
+  call<Input, Output>(task: Callable<Input, Output>, payload: Input, request?: CallRequest): Promise<Output>;
+  /** call() for many payloads. The handler is called again when all jobs have ended; the outputs are in the order of the payloads. */
+  callAll<Input, Output>(task: Callable<Input, Output>, payloads: readonly Input[], request?: CallRequest): Promise<Output[]>;
 }
 
 /** Runs an attempt and returns the output. */

@@ -7,13 +7,14 @@ import type { Report, Run, Task } from "./blocking.js";
 import { Checkpoint } from "./checkpoint.js";
 import { JobWeaverError } from "./errors.js";
 import { codecOf, jsonOf } from "./json.js";
+import { lasting, type WorkWaitAnswer } from "./waits.js";
 
 const main = parentPort!;
 const report = (one: Report) => main.postMessage(one);
 const named = workerData as string; // a URL, or a path
 const loading = import(/^(file|data):/.test(named) ? named : pathToFileURL(named).href) as Promise<{ default: Handler }>;
 loading.catch(() => undefined); // run() throws it
-const saving = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+const saving = new Map<number, { resolve: (answer: string) => void; reject: (error: Error) => void }>();
 let abort = new AbortController();
 let saves = 0;
 
@@ -26,7 +27,7 @@ main.on("message", (task: Task) => {
     const { resolve, reject } = saving.get(task.saved)!;
     saving.delete(task.saved);
     if (task.failed === undefined) {
-      resolve();
+      resolve(task.answer ?? "");
     } else if (task.lost) {
       reject(new AttemptAborted("lost"));
     } else {
@@ -38,19 +39,18 @@ main.on("message", (task: Task) => {
 async function run({ run: text, checkpoint: whole, numbers }: Run): Promise<void> {
   const codec = codecOf(numbers);
   abort = new AbortController();
-  const store = (number: number, checkpoint: string) =>
-    new Promise<void>((resolve, reject) => {
+  const ask = (what: { number: number; checkpoint: string } | { waits: string }) =>
+    new Promise<string>((resolve, reject) => {
       saving.set(++saves, { resolve, reject });
-      report({ save: saves, number, checkpoint });
+      report({ save: saves, ...what });
     });
+  const store = async (number: number, checkpoint: string) => void (await ask({ number, checkpoint }));
   const checkpoint = new Checkpoint(codec.parse(whole), abort.signal, codec, store);
   const context: AttemptContext = {
     signal: abort.signal,
     progress: (percent, message) => report({ progress: [percentOf(percent), message] }),
     log: (line, level) => report({ log: [line, level] }),
-    save: (value) => checkpoint.save(value),
-    step: (name, step) => checkpoint.step(name, step),
-    sleep: (name, ms) => checkpoint.sleep(name, ms),
+    ...lasting(checkpoint, async (waits) => codec.parse(await ask({ waits: codec.stringify(waits) })) as WorkWaitAnswer),
   };
   try {
     const { default: handler } = await loading;

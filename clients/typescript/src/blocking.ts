@@ -3,12 +3,13 @@ import type { Worker as Thread } from "node:worker_threads";
 import type { AbortReason, Attempt, AttemptContext, Level, Result } from "./attempt.js";
 import { AttemptAborted, Outcome } from "./attempt.js";
 import type { Numbers } from "./json.js";
+import type { Ask, WorkWait } from "./waits.js";
 
 /** To the thread of a blocking handler. */
 export type Task =
   | Run
   | { abort: AbortReason }
-  | { saved: number; failed?: string; result?: Result; lost?: boolean };
+  | { saved: number; answer?: string; failed?: string; result?: Result; lost?: boolean };
 
 export interface Run {
   run: string; // the attempt, as JSON
@@ -21,6 +22,7 @@ export type Report =
   | { progress: [number, string | undefined] }
   | { log: [string, Level | undefined] }
   | { save: number; number: number; checkpoint: string }
+  | { save: number; waits: string }
   | End;
 type End = { output: string } | { error: string; stack: string | undefined; result: Result | undefined };
 
@@ -32,6 +34,7 @@ export interface Surroundings {
   readonly numbers: Numbers;
   readonly store: (number: number, checkpoint: string) => Promise<void>;
   readonly stringify: (value: unknown) => string;
+  readonly ask: Ask;
 }
 
 const endWithinMs = 5_000;
@@ -98,15 +101,19 @@ export class Threads {
     return thread;
   }
 
-  #receive(report: Report, thread: Thread, { context, store }: Surroundings, done: (end: End) => void): void {
+  #receive(report: Report, thread: Thread, { context, store, ask, stringify }: Surroundings, done: (end: End) => void): void {
     if ("progress" in report) {
       context.progress(...report.progress);
     } else if ("log" in report) {
       context.log(...report.log);
     } else if ("save" in report) {
       const saved = report.save;
-      store(report.number, report.checkpoint).then(
-        () => thread.postMessage({ saved } satisfies Task),
+      const answered: Promise<string | void> =
+        "waits" in report
+          ? ask(JSON.parse(report.waits) as WorkWait[]).then(stringify)
+          : store(report.number, report.checkpoint);
+      answered.then(
+        (answer) => thread.postMessage({ saved, answer: answer || undefined } satisfies Task),
         (error: Error) => {
           const result = error instanceof Outcome ? error.result : undefined;
           thread.postMessage({ saved, failed: error.message, result, lost: error instanceof AttemptAborted } satisfies Task);

@@ -84,6 +84,11 @@ export class Checkpoint {
     }
   }
 
+  /** Takes a name for something that is remembered elsewhere: no step of the attempt may have it. */
+  use(name: string): void {
+    this.#begin(name);
+  }
+
   #begin(name: string): Step | undefined {
     this.#signal.throwIfAborted();
     if (this.#used.has(name)) {

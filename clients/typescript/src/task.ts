@@ -55,8 +55,15 @@ export interface AnyTask {
   handle(attempt: Attempt, context: AttemptContext): Promise<unknown>;
 }
 
+/** What a handler needs of a task that it calls. */
+export interface Callable<Input, Output> {
+  readonly type: string;
+  request(payload: Input, request?: TaskRequest): JobRequest;
+  outputOf(job: Job): Output;
+}
+
 /** A job type that is defined in code: how to submit it, what it takes and returns, and how to run it. JobWeaver.task makes one. */
-export class Task<Input, Output, Payload = Input> implements AnyTask {
+export class Task<Input, Output, Payload = Input> implements AnyTask, Callable<Input, Output> {
   readonly #client: JobWeaver<any>;
   readonly #options: TaskOptions<Input, Payload, Output>;
   readonly #defaults: TaskDefaults;

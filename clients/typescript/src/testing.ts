@@ -3,6 +3,10 @@ import { type Attempt, type AttemptContext, clean, type Handler, Outcome, percen
 import { Checkpoint } from "./checkpoint.js";
 import { codecOf } from "./json.js";
 import type { AnyTask } from "./task.js";
+import { type TestEvent, TestWaits } from "./testwaits.js";
+import { lasting } from "./waits.js";
+
+export type { TestEvent } from "./testwaits.js";
 
 /** What one attempt has done. */
 export interface Ran {
@@ -39,6 +43,11 @@ export class TestJob {
   dieAfterSave = 0;
   /** What its attempts take for the present. */
   now = Date.now();
+  /** Events that have come: the handler gets each of them once, the first that fits. */
+  events: TestEvent[] = [];
+  /** What the calls of the handler return, or throw, by the type of the task. A call of another type does not end. */
+  calls: Record<string, (payload: any) => unknown> = {};
+  readonly #waits = new TestWaits(this);
 
   /** Runs the next attempt with a task, or with a handler. */
   async next(handler: AnyTask | Handler<any>, payload: unknown): Promise<Ran> {
@@ -67,9 +76,7 @@ export class TestJob {
       signal: abort.signal,
       progress: (percent, message = "") => void ran.progress.push(`${percentOf(percent)}% ${clean(message, 1000)}`),
       log: (text, level = "info") => void ran.log.push(`${level} ${clean(text, 16_384)}`),
-      save: (value) => checkpoint.save(value),
-      step: (name, run) => checkpoint.step(name, run),
-      sleep: (name, ms) => checkpoint.sleep(name, ms),
+      ...lasting(checkpoint, (waits) => this.#waits.ask(waits)),
     };
     const attempt = this.#attempt(handler, payload, checkpoint.own);
     const call = async () => (typeof handler === "function" ? handler(attempt, context) : handler.handle(attempt, context));
@@ -81,7 +88,7 @@ export class TestJob {
     }
   }
 
-  /** Runs attempts until one is neither snoozed nor dead. Each snooze passes at once. */
+  /** Runs attempts until one is neither snoozed nor dead. Each snooze passes at once: what has not come by its end comes no more. */
   async run(handler: AnyTask | Handler<any>, payload: unknown): Promise<Ran> {
     for (;;) {
       const ran = await this.next(handler, payload);

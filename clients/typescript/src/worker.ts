@@ -9,6 +9,7 @@ import { Line } from "./line.js";
 import type { components } from "./schema.gen.js";
 import { type Answer, Together } from "./together.js";
 import { backoff, sleep } from "./transport.js";
+import { lasting, type WorkWait, type WorkWaitAnswer } from "./waits.js";
 
 type Schemas = components["schemas"];
 
@@ -231,9 +232,7 @@ export class Worker<Types extends object = AnyJobTypes> {
           lines.push({ level, text: clean(text, 16_384) });
         }
       },
-      save: (value) => checkpoint.save(value),
-      step: (name, run) => checkpoint.step(name, run),
-      sleep: (name, ms) => checkpoint.sleep(name, ms),
+      ...lasting(checkpoint, (waits) => this.#ask(held, waits)),
     };
     const result = await this.#resultOf(held, context);
     clearTimeout(timer);
@@ -300,7 +299,8 @@ export class Worker<Types extends object = AnyJobTypes> {
       const { attempt, saved: checkpoint } = held;
       const store = (number: number, value: string) => this.#save(held, number, value);
       const { numbers, stringify } = codec;
-      return (await threads.run({ attempt, checkpoint, context, numbers, stringify, store })) || undefined;
+      const ask = (waits: WorkWait[]) => this.#ask(held, waits);
+      return (await threads.run({ attempt, checkpoint, context, numbers, stringify, store, ask })) || undefined;
     };
   }
 
@@ -363,6 +363,26 @@ export class Worker<Types extends object = AnyJobTypes> {
         throw new JobWeaverError(`a checkpoint was refused: ${status}: ${why}`);
       } else {
         await sleep(backoff(failed), this.#ended.signal).catch(() => undefined);
+      }
+    }
+    throw new AttemptAborted("lost");
+  }
+
+  /** Asks how waits stand. It asks again until there is an answer, or the attempt is over. */
+  async #ask(held: Held, waits: WorkWait[]): Promise<WorkWaitAnswer> {
+    for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
+      try {
+        const body = { worker: this.name, token: held.token, waits };
+        return unwrap(await this.#api.POST("/api/workers/wait", { body, signal: this.#within(20_000) }));
+      } catch (error) {
+        if (error instanceof ApiError && error.errorCode === "API.ATTEMPT_OVER") {
+          this.#end(held, "lost");
+        } else if (isTemporary(error)) {
+          await sleep(backoff(failed), this.#ended.signal).catch(() => undefined);
+        } else {
+          const errorCode = error instanceof ApiError ? error.errorCode : undefined;
+          throw new NotRetryable(String(error), { errorCode, cause: error });
+        }
       }
     }
     throw new AttemptAborted("lost");

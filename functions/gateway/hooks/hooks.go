@@ -1,5 +1,5 @@
 // Package hooks turns signed requests of other systems (GitHub, Stripe, Slack, and any that signs as in Standard
-// Webhooks or sends a secret header) into job requests, configured by a file.
+// Webhooks or sends a secret header) into job requests, or into events for handlers that wait, configured by a file.
 package hooks
 
 import (
@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -36,7 +35,7 @@ var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // Set is the hooks of a file, by name.
 type Set map[string]*Hook
 
-// Hook is one sender of requests, and the job that each of its requests becomes.
+// Hook is one sender of requests, and the job or event that each of its requests becomes.
 type Hook struct {
 	Name      string
 	Owner     string // of the jobs; empty: none
@@ -44,7 +43,8 @@ type Hook struct {
 
 	scheme  scheme
 	secrets *reload.Files[[][]byte]
-	job     node
+	job     node // nil: event
+	event   node // nil: job
 }
 
 type fileConfig struct {
@@ -58,6 +58,7 @@ type hookConfig struct {
 	Header      string         `yaml:"header"`
 	SecretFiles []string       `yaml:"secretFiles"`
 	Job         map[string]any `yaml:"job"`
+	Event       map[string]any `yaml:"event"`
 }
 
 // Open reads the file of hooks and the files of their secrets, and reads them again whenever one of them changes. It
@@ -104,14 +105,20 @@ func (c *hookConfig) compile() (*Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	job, err := compile(c.Job)
-	if err != nil {
-		return nil, fmt.Errorf("job: %w", err)
-	}
-	if c.Job["jobType"] == nil {
+	hook := &Hook{Name: c.Name, Owner: c.Owner, Signature: c.Signature, scheme: scheme, secrets: secrets}
+	switch {
+	case (c.Job == nil) == (c.Event == nil):
+		return nil, errors.New("has either a job or an event")
+	case c.Event != nil:
+		hook.event, err = compileEvent(c.Event)
+		return hook, err
+	case c.Job["jobType"] == nil:
 		return nil, errors.New("job has no jobType")
 	}
-	return &Hook{Name: c.Name, Owner: c.Owner, Signature: c.Signature, scheme: scheme, secrets: secrets, job: job}, nil
+	if hook.job, err = compile(c.Job); err != nil {
+		return nil, fmt.Errorf("job: %w", err)
+	}
+	return hook, nil
 }
 
 // trimmed returns the secrets without the line ends that editors add.
@@ -152,10 +159,8 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 		job["payload"] = json.RawMessage(body)
 	}
 	switch key, ok := job["idempotencyKey"]; {
-	case !ok && len(id) > maxReadableID:
-		job["idempotencyKey"] = h.Name + ":" + contentID([]byte(id))
 	case !ok:
-		job["idempotencyKey"] = h.Name + ":" + id
+		job["idempotencyKey"] = h.Name + ":" + readable(id)
 	case key == nil:
 		delete(job, "idempotencyKey")
 	}
@@ -164,6 +169,14 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 		return nil, fmt.Errorf("write job request: %w", err)
 	}
 	return json.RawMessage(request), nil
+}
+
+// readable returns the id of a message, or that of its content if it is long.
+func readable(id string) string {
+	if len(id) > maxReadableID {
+		return contentID([]byte(id))
+	}
+	return id
 }
 
 // read reads a body as strictly as a job is read: the time and the memory that a path takes grow with its depth.
@@ -211,11 +224,4 @@ func (h *Hook) Greeting(header http.Header, body []byte) (contentType string, an
 func contentID(content []byte) string {
 	hash := sha256.Sum256(content)
 	return "sha256-" + hex.EncodeToString(hash[:])
-}
-
-// JobType returns the constant job type of the hook's jobs; empty: each request decides.
-func (h *Hook) JobType() string {
-	jobType, _ := h.job.(object)["jobType"].(constant)
-	text, _ := jobType.of.(string)
-	return strings.TrimSpace(text)
 }

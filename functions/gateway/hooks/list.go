@@ -20,7 +20,8 @@ type hookBody struct {
 	Name      string  `json:"name"`
 	OwnerID   *string `json:"ownerId"`
 	Signature string  `json:"signature"`
-	JobType   *string `json:"jobType"` // null: each request decides
+	JobType   *string `json:"jobType"`   // null: each request decides, or becomes an event
+	EventType *string `json:"eventType"` // null: each request decides, or becomes a job
 
 	Accepted      int64      `json:"accepted"`
 	Replayed      int64      `json:"replayed"`
@@ -42,6 +43,7 @@ func (a *API) List(c *gin.Context) error {
 		}
 		shown := hookBody{
 			Name: name, OwnerID: jobview.Given(hook.Owner), Signature: hook.Signature, JobType: jobview.Given(hook.JobType()),
+			EventType: jobview.Given(hook.EventType()),
 		}
 		if counts := a.counts[name]; counts != nil {
 			shown.Accepted, shown.Replayed, shown.Rejected = counts.accepted, counts.replayed, counts.rejected

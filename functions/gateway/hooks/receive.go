@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/submit"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/reload"
@@ -74,6 +75,14 @@ func (a *API) Receive(c *gin.Context) error {
 		edge.AnswerText(c, http.StatusOK, contentType, answer)
 		return nil
 	}
+	if hook.event != nil {
+		heard, err := a.keepEvent(c, hook, body, id)
+		a.count(hook, heard.Replayed, err)
+		if err != nil {
+			return err
+		}
+		return submit.AnswerKept(c, readable(id), heard)
+	}
 	job, err := a.submitJob(c, hook, body, id)
 	a.count(hook, job.Existed(), err)
 	if err != nil {
@@ -100,6 +109,26 @@ func readJSON(c *gin.Context, body []byte) ([]byte, error) {
 		return ofForm(body)
 	}
 	return body, edge.RequireJSON(c)
+}
+
+// keepEvent makes an event of a verified request.
+func (a *API) keepEvent(c *gin.Context, hook *Hook, body []byte, id string) (waitstore.Heard, error) {
+	body, err := readJSON(c, body)
+	if err != nil {
+		return waitstore.Heard{}, err
+	}
+	event, attributes, err := hook.Event(c.Request.Header, body, id)
+	if err != nil {
+		return waitstore.Heard{}, err
+	}
+	if event, err = a.submit.Kept(event, attributes); err != nil {
+		return waitstore.Heard{}, err
+	}
+	heard, err := a.submit.Keep(c, []waitstore.Event{event})
+	if err != nil {
+		return waitstore.Heard{}, err
+	}
+	return heard[0], nil
 }
 
 // submitJob makes a job of a verified request. A message whose content has changed since it was first sent is still the

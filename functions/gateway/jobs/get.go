@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -36,6 +37,7 @@ type API struct {
 	Audit  *audit.Log
 	Sealer *sealing.Sealer
 	Sealed *edge.SealWarning
+	Waits  *waitstore.Store
 }
 
 // Get is GET /api/jobs/{jobId}. With a wait, it holds the response until the job has ended.
@@ -77,7 +79,13 @@ func (a *API) showJob(c *gin.Context, job jobstore.Job, enterReading func(*gin.C
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	a.openFull(c.Request.Context(), &job, lines)
-	body, err := edge.Encode(c, newFull(job, lines))
+	waits, err := a.waits(c, &job)
+	if err != nil {
+		return err
+	}
+	shown := newFull(job, lines)
+	shown.Waits = waits
+	body, err := edge.Encode(c, shown)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type full struct {
 	TimeoutMs           int64           `json:"timeoutMs"`
 	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
 	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
+	ParentID            *uuid.UUID      `json:"parentId"`
 	KeepBuild           bool            `json:"keepBuild"`
 
 	ForEach *apibody.ForEach `json:"forEach"`
@@ -41,6 +42,7 @@ type full struct {
 	Debounce  *jobspec.Debounce  `json:"debounce"`
 	Held      bool               `json:"held"`
 
+	Waits    []wait    `json:"waits"`
 	History  []move    `json:"history"`
 	Attempts []attempt `json:"attempts"`
 	Logs     []LogLine `json:"logs"`
@@ -107,7 +109,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Schedule: newScheduled(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
 		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: jobspec.PolicyFields(job.RetryPolicy),
 		TimeoutMs:  job.TimeoutMs,
-		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
+		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, ParentID: job.Parent, KeepBuild: job.KeepBuild,
 		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		Conditions: conditionsOf(job),

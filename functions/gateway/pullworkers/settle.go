@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
@@ -63,6 +67,46 @@ func (a *API) Heartbeat(c *gin.Context) error {
 		return err // the responses of other instances still count; attempts without a response continue
 	}
 	return edge.Answer(c, http.StatusOK, answer)
+}
+
+// Attempt is an attempt in the hands of the pull worker that sends the request.
+type Attempt struct {
+	JobID   uuid.UUID
+	Attempt int
+	Owner   apidb.Owner // whose attempts the worker may have
+}
+
+// AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for one
+// that is over or in other hands.
+func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	caller := worksFor(c)
+	at := Attempt{Owner: apidb.OwnerWith(caller.Owner, caller.Everyone)}
+	over := apierror.New(apierror.AttemptOver, "the attempt is over, or was never this worker's")
+	instance, rest, _ := strings.Cut(token, ".")
+	var ok bool
+	if at.JobID, at.Attempt, ok = jobevent.ReadAttemptToken(rest); !ok {
+		return at, over
+	}
+	if _, err := a.pull.instances(ctx); err != nil {
+		return at, err
+	}
+	in := a.pull.byID(instance)
+	if in == nil {
+		return at, over
+	}
+	one := pullwire.Heartbeat{Caller: caller, WorkHeartbeat: apibody.WorkHeartbeat{
+		Worker: worker, Attempts: []apibody.WorkAttempt{{Token: token}},
+	}}
+	var got pullwire.HeartbeatAnswer
+	if err := a.pull.post(ctx, in, pullwire.HeartbeatPath, one, &got); err != nil {
+		return at, err
+	}
+	if len(got.Lost) > 0 {
+		return at, over
+	}
+	return at, nil
 }
 
 // Settle is POST /api/workers/settle.

@@ -35,7 +35,8 @@ type eventResult struct {
 	JobID uuid.UUID `json:"jobId"`
 }
 
-// SubmitEvents is POST /events. Either all events of a batch become jobs, or none. An event that can never be accepted
+// SubmitEvents is POST /events. An event of TypeSubmit, or with a jobType in the URL, becomes a job; any other is kept
+// for handlers that wait for it. Either all events of a batch are accepted, or none. An event that can never be accepted
 // is answered with 400, 413 or 415, after which Knative's dispatchers do not send it again.
 func (a *API) SubmitEvents(c *gin.Context) error {
 	in, err := readEvents(c)
@@ -48,6 +49,11 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 	}
 	if err := edge.LoadOf(c).Reserve(int64(len(in.events) * resultBytes)); err != nil {
 		return err
+	}
+	if waiting, err := in.forWaits(params); err != nil {
+		return err
+	} else if waiting {
+		return a.keepEvents(c, in, params)
 	}
 	jobs, by := make([]jobstore.NewJob, len(in.events)), a.Requester(c)
 	for i, e := range in.events {
@@ -132,10 +138,6 @@ func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
 				"an event of type %s has the whole request in its data and takes no parameters", jobevent.TypeSubmit)
 		}
 		return jobspec.Decode(e.Data())
-	}
-	if !params.Has("jobType") {
-		return jobspec.Request{}, apierror.New(apierror.InvalidEvent,
-			"an event of type %q needs ?jobType=, or the type %s", e.Type(), jobevent.TypeSubmit)
 	}
 	return jobspec.FromQuery(params, e.Data())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -37,6 +38,7 @@ type API struct {
 	Limits   *edge.Limits
 	Sealer   *sealing.Sealer
 	Held     *held.Releaser
+	Waits    *waitstore.Store
 
 	// Singles and Ordered insert the jobs of several requests together. Ordered takes those with an ordering key: while
 	// they wait for the lock of a key they delay only each other.

@@ -128,7 +128,7 @@ func KeepCommandInTx(
 		return kept, ErrChanged
 	case asked.match != nil && !asked.match(job.Version):
 		return kept, ErrNotRead
-	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
+	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil && job.Attempt == 0:
 		at := job.At.Add(time.Duration(nullable.Value(delayMs)) * time.Millisecond)
 		if asked.RunAt != nil {
 			at = *asked.RunAt

@@ -57,6 +57,8 @@ type Job struct {
 	Held              bool             // further debounced requests may still change it; false in a list
 	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
 	Element           *jobspec.Element // nil if it belongs to no fan-out
+	Parent            *uuid.UUID       // the job whose handler called it; nil in a list, and if none did
+	Waits             bool             // its handler has waited for something; false in a list
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string         // members that Open could not open, as the API names them
 }
@@ -77,7 +79,7 @@ func jobOf(row gen.Job) (Job, error) {
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
-	job.Event = row.Event
+	job.Event, job.Parent, job.Waits = row.Event, parentOf(row.EventSource), nullable.Value(row.Waits)
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	job.Held = nullable.Value(row.Held)
 	if job.Policies, err = policiesOf(row); err != nil {

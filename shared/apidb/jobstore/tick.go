@@ -45,7 +45,24 @@ func (s *Store) jobOfEvent(ctx context.Context, owner apidb.Owner, e Event) (uui
 // BatchSource begins the source of an event that stands for the end of a batch.
 const BatchSource = "/jobweaver/batch/"
 
+// ChildSource begins the source of an event that stands for a call of a job by the handler of another, its parent. The
+// parent's id follows. The id of the event is the number of the call, a colon, and its name in the parent.
+const ChildSource = "/jobweaver/child/"
+
+// parentOf returns the parent of a job that a handler called; nil: none did.
+func parentOf(source *string) *uuid.UUID {
+	if source == nil || !strings.HasPrefix(*source, ChildSource) {
+		return nil
+	}
+	id, err := uuid.Parse((*source)[len(ChildSource):])
+	if err != nil {
+		return nil
+	}
+	return &id
+}
+
 // IsOurs reports whether only JobWeaver's own functions may use an event's source.
 func IsOurs(eventSource string) bool {
-	return strings.HasPrefix(eventSource, ScheduleSource) || strings.HasPrefix(eventSource, BatchSource)
+	return strings.HasPrefix(eventSource, ScheduleSource) ||
+		strings.HasPrefix(eventSource, BatchSource) || strings.HasPrefix(eventSource, ChildSource)
 }

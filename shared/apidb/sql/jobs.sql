@@ -224,7 +224,11 @@ with input as (
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
-        case when jobs.callback_url is not null then jobs.snapshot end as snapshot
+        case when jobs.callback_url is not null then jobs.snapshot end as snapshot,
+        case when jobs.status in ('SCHEDULED', 'COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
+        case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+             then substr(jobs.event_source, 18)::uuid end as parent_id,
+        jobs.event_id
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, minute, count(*) as n, array_agg(times) as times,
         coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
@@ -254,11 +258,28 @@ with input as (
     returning version
 ), woken as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
+), answered as ( -- the wait of a parent for its child
+    update waits set status = 'DONE', done_at = now(), look_at = now()
+    from changed
+    where changed.parent_id is not null and waits.job_id = any (array[changed.parent_id])
+        and waits.name = substr(changed.event_id, position(':' in changed.event_id) + 1)
+        and waits.run = split_part(changed.event_id, ':', 1)::int
+        and case when waits.status = 'OPEN' then true else false end
+    returning waits.job_id
+), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended
+    update waits set look_at = now()
+    from changed
+    where changed.waits and waits.job_id = any (array[changed.job_id])
+        and (changed.status <> 'SCHEDULED' or waits.status <> 'OPEN' and waits.look_at is not null)
+    returning waits.job_id
+), looking as (
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
+    from (select from answered union all select from interrupted) as due limit 1
 ), notified as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest(@payloads::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
-    (select count(*) from notified)::bigint as notified
+    (select count(*) from looking)::bigint as looking, (select count(*) from notified)::bigint as notified
 from grouped;
 
 -- Takes answers to commands, also repeated ones. A cancel request is over when the latest command was refused. The

@@ -69,6 +69,13 @@ func Sleep(ctx context.Context, c *Checkpoint, name string, d time.Duration) err
 	return &Snooze{min(left, longestSnooze)}
 }
 
+// Use takes a name for something that is remembered elsewhere than in the checkpoint. It refuses a name that a step or
+// another such thing of the attempt has.
+func (c *Checkpoint) Use(ctx context.Context, name string) error {
+	_, err := c.begin(ctx, name)
+	return err
+}
+
 // begin returns what is remembered of a step. It refuses a name that the attempt has used, and a step that begins after
 // the attempt should have ended.
 func (c *Checkpoint) begin(ctx context.Context, name string) (step, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
 )
 
@@ -26,6 +27,14 @@ type Job struct {
 	// DieBeforeSave and DieAfterSave let the next attempt die as if its process were killed: right before its n-th save
 	// is stored, or right after. 0: it does not. Unlike in a killed process, its deferred functions run.
 	DieBeforeSave, DieAfterSave int
+
+	// Events have come for the job: its handler gets each of them once, the first that fits.
+	Events []client.CloudEvent
+	// Called returns the output of a job that the handler calls, or the error with which that fails; false: it has not
+	// ended. It is asked again in each attempt until the job has ended. nil: no call ends.
+	Called func(request client.JobRequest) (output any, ended bool, err error)
+
+	waits map[string]*wait
 }
 
 // Ran is the result of an attempt.

@@ -103,6 +103,9 @@ type Attempt struct {
 	// Checkpoint loads what earlier attempts of the job have saved, and saves values for the next attempt.
 	Checkpoint *durable.Checkpoint
 
+	// Ask asks the gateway how waits stand, and keeps them: Receive and Call use it. A test has its own.
+	Ask func(ctx context.Context, waits []client.WorkWait) (client.WorkWaitAnswer, error)
+
 	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
 	alive  context.Context // ends when the result is stored or no longer counts
@@ -170,6 +173,7 @@ func (a *Attempt) resultOf() client.WorkResult {
 	var failure *Failure
 	var final *durable.Failure
 	var sleep *durable.Snooze
+	var called *CallError
 	cause := context.Cause(a.ctx)
 	switch {
 	case a.err == nil:
@@ -184,6 +188,8 @@ func (a *Attempt) resultOf() client.WorkResult {
 	case errors.As(a.err, &failure):
 	case errors.As(a.err, &final):
 		failure = &Failure{Code: final.Code, Message: final.Message}
+	case errors.As(a.err, &called):
+		failure = &Failure{Code: "WORKER.CALL_FAILED", Message: called.Error()}
 	case errors.Is(a.err, ErrStopping), errors.Is(cause, ErrStopping): // given back
 		r.Status, r.Delay = client.WorkSnoozed, time.Millisecond
 		return r

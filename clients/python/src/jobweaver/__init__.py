@@ -13,7 +13,7 @@ from ._steps import (
     has_ended,
     is_unreached,
 )
-from .attempt import AbortReason, Attempt, AttemptFailed, NotRetryable, Outcome, RetryAfter, Snooze, WaitForCallback
+from .attempt import AbortReason, Attempt, AttemptFailed, CallFailed, NotRetryable, Outcome, RetryAfter, Snooze, WaitForCallback
 from .client import AsyncClient, Client
 from .errors import (
     ApiError,
@@ -30,7 +30,7 @@ from .errors import (
     Unavailable,
 )
 from .flow import AsyncFlowBuilder, FlowBuilder, FlowJob, or_else
-from .models import Accepted, Job, JobSummary
+from .models import Accepted, Job, JobSummary, ReceivedEvent
 from .outbox import enqueue, enqueue_async
 from .stream import JobEvent, LogEvent, ProgressEvent, ReloadEvent, StatsEvent, StreamEvent
 from .task import AsyncTask, Task, TaskSchedule
@@ -47,6 +47,7 @@ __all__ = [
     "Attempt",
     "AttemptFailed",
     "BatchRequest",
+    "CallFailed",
     "Client",
     "ClientClosed",
     "Conflict",
@@ -72,6 +73,7 @@ __all__ = [
     "Outcome",
     "ProgressEvent",
     "RateLimited",
+    "ReceivedEvent",
     "ReloadEvent",
     "RetryAfter",
     "RunAgainRequest",

@@ -6,24 +6,28 @@ import asyncio
 import inspect
 import math
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from .errors import JobWeaverError
-from .models import Callback, Parent
+from .models import Callback, Parent, ReceivedEvent, WorkCalledJob, WorkWaitAnswer, WorkWaitState
 
 if TYPE_CHECKING:
     from ._checkpoint import Checkpoint
+    from .task import _Task
 
 T = TypeVar("T")
+P = TypeVar("P")
+R = TypeVar("R")
 
 Level: TypeAlias = Literal["debug", "info", "warn", "error"]
 AbortReason: TypeAlias = Literal["cancelled", "lost", "deadline", "stop"]
 
 LINES_KEPT = 1_000  # of one attempt, while heartbeats fail
+ASKED = 20  # waits of a request
 
 
 @dataclass(eq=False)
@@ -59,6 +63,7 @@ class Attempt:
     _closed: bool = False
     _kept: Checkpoint = field(default_factory=lambda: _unsaved())
     _loop: asyncio.AbstractEventLoop | None = None  # in which the worker saves; None in a test
+    _ask: Callable[[list[dict[str, Any]]], Coroutine[Any, Any, WorkWaitAnswer]] = field(default_factory=lambda: _alone)
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Reports the progress of the attempt, from 0 to 100."""
@@ -121,6 +126,82 @@ class Attempt:
         self._stop_here()
         await self._there(self._kept.sleep(name, seconds))
 
+    def receive(
+        self,
+        event_type: str,
+        *,
+        name: str | None = None,
+        match: dict[str, str | float | bool | None] | None = None,
+        source: str | None = None,
+        subject: str | None = None,
+        timeout: float | None = None,
+    ) -> ReceivedEvent | None:
+        """Waits for a CloudEvent that is sent to the gateway, by a client, a hook, a trigger or a person.
+
+        It returns the event also if it came before, and None if the `timeout` of so many seconds is over. Until then it raises
+        Snooze: the handler keeps no slot, and is called again when the event has come. `match` has members that the data must
+        have, by their paths: {"order.id": "A-17"}. An event is given to a job once. `name`, by default the type, must differ from
+        those of the attempt's steps and other waits. In a coroutine await areceive(), and likewise acall() and acall_all().
+        """
+        return self._wait(self.areceive(event_type, name=name, match=match, source=source, subject=subject, timeout=timeout))
+
+    async def areceive(
+        self,
+        event_type: str,
+        *,
+        name: str | None = None,
+        match: dict[str, str | float | bool | None] | None = None,
+        source: str | None = None,
+        subject: str | None = None,
+        timeout: float | None = None,
+    ) -> ReceivedEvent | None:
+        wait: dict[str, Any] = {
+            "name": name or event_type,
+            "event": {"type": event_type, "match": match, "source": source, "subject": subject},
+            "timeoutMs": None if timeout is None else millis(timeout),
+        }
+        return (await self._states([wait]))[0].event
+
+    def call(self, task: _Task[Any, P, R], payload: P, *, name: str | None = None, **members: Any) -> R:
+        """Submits a job of a task and returns its output once it is COMPLETED; raises CallFailed if it ends otherwise.
+
+        Until then it raises Snooze, as receive() does. However often the handler is called, a call makes one job, which is
+        cancelled if the handler's job ends first. `name` is by default the task's type. The worker's API key needs the role
+        submit, too.
+        """
+        return self._wait(self.acall(task, payload, name=name, **members))
+
+    async def acall(self, task: _Task[Any, P, R], payload: P, *, name: str | None = None, **members: Any) -> R:
+        wait = {"name": name or task.job_type, "job": _request(task, payload, members)}
+        return _output(task, (await self._states([wait]))[0])
+
+    def call_all(self, task: _Task[Any, P, R], payloads: Iterable[P], *, name: str | None = None, **members: Any) -> list[R]:
+        """call() for many payloads. The handler is called again when all jobs have ended; the outputs are in their order."""
+        return self._wait(self.acall_all(task, payloads, name=name, **members))
+
+    async def acall_all(self, task: _Task[Any, P, R], payloads: Iterable[P], *, name: str | None = None, **members: Any) -> list[R]:
+        name = name or task.job_type
+        waits = [
+            {"name": f"{name} {i}", "group": name, "job": _request(task, payload, members)} for i, payload in enumerate(payloads)
+        ]
+        return [_output(task, state) for state in await self._states(waits)]
+
+    async def _states(self, waits: list[dict[str, Any]]) -> list[WorkWaitState]:
+        """How waits stand once none is open; until then it raises Snooze."""
+        self._stop_here()
+        for wait in waits:
+            self._kept.begin(wait["name"])
+        states: list[WorkWaitState] = []
+        delays: list[int] = []
+        for begin in range(0, len(waits), ASKED):
+            answer = await self._there(self._ask(waits[begin : begin + ASKED]))
+            states += answer.waits
+            if answer.delay_ms is not None:
+                delays.append(answer.delay_ms)
+        if delays:
+            raise Snooze(min(delays) / 1000)
+        return states
+
     def _begin_step(self, name: str) -> dict[str, Any] | None:
         self._stop_here()
         return self._kept.begin_step(name)
@@ -154,6 +235,20 @@ def _unsaved() -> Checkpoint:
     return Checkpoint(None, nowhere)
 
 
+async def _alone(_waits: list[dict[str, Any]]) -> WorkWaitAnswer:
+    raise RuntimeError("an attempt that a test has made waits for nothing: use TestJob")
+
+
+def _request(task: _Task[Any, P, Any], payload: P, members: dict[str, Any]) -> dict[str, Any]:
+    return task.request(payload, **members).model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _output(task: _Task[Any, Any, R], state: WorkWaitState) -> R:
+    if state.job is None or state.job.status != "COMPLETED":
+        raise CallFailed(state.name, state.job)
+    return task.output_from(state.job.output)
+
+
 class Outcome(JobWeaverError):
     """Base of the exceptions that decide an outcome. Any other exception fails the attempt, and the job may be retried."""
 
@@ -174,6 +269,19 @@ class NotRetryable(AttemptFailed):
 
     def __init__(self, message: str, *, error_code: str | None = None) -> None:
         super().__init__(message, error_code=error_code, retryable=False)
+
+
+class CallFailed(NotRetryable):
+    """The job of a call has not completed. It fails the handler's job without a retry: the called job had retries of its own.
+
+    If the handler's job is retried by hand, it calls again.
+    """
+
+    def __init__(self, call: str, job: WorkCalledJob | None) -> None:
+        self.call, self.job = call, job
+        status, job_id = (job.status, job.job_id) if job else ("FAILED", None)
+        why = f": {job.last_error.error_code}: {job.last_error.message}" if job and job.last_error else ""
+        super().__init__(f"{call}: job {job_id} is {status}{why}", error_code="WORKER.CALL_FAILED")
 
 
 class RetryAfter(AttemptFailed):

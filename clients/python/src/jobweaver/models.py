@@ -133,6 +133,56 @@ class WorkCheckpoint(BaseModel):
     checkpoint: Annotated[Any, Field(description="Any JSON of at most 64 KiB; null is none.")]
 
 
+class EventWait(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Annotated[str, Field(max_length=255, min_length=1)]
+    source: Annotated[str | None, Field(max_length=4096, min_length=1)] = None
+    subject: Annotated[str | None, Field(max_length=4096, min_length=1)] = None
+    match: Annotated[
+        dict[str, Any] | None,
+        Field(
+            description="Members that the data must have, by their paths (order.id), with their values: texts, numbers, booleans or\nnull. Of an event 500 members are compared, to a depth of 8, and none in an array.\n"
+        ),
+    ] = None
+
+
+class ReceivedEvent(BaseModel):
+    """
+    The event with its attributes and its data, as in CloudEvents' JSON format.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str
+    source: str
+    type: str
+    time: AwareDatetime | None = None
+    subject: str | None = None
+    data: Any | None = None
+
+
+class EventKept(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    event_id: Annotated[str, Field(alias="eventId", description="The id of the event.")]
+    jobs: Annotated[int, Field(description="The jobs whose handlers waited for it.", ge=0)]
+
+
+class EventsKept(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    events: list[EventKept]
+
+
 class WorkSettle(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1876,6 +1926,27 @@ class WorkAttempt(BaseModel):
     ]
 
 
+class WorkCalledJob(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID | None, Field(alias="jobId", description="Null if the job was deleted; then it counts as FAILED.")]
+    status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
+    output: Annotated[Any, Field(description="Once it is COMPLETED.")]
+    last_error: Annotated[LastErrorOrNull | None, Field(alias="lastError")]
+
+
+class CalledJob(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    job_type: Annotated[str, Field(alias="jobType")]
+    status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
+
+
 class KeyRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2696,8 +2767,9 @@ class Hook(BaseModel):
     name: str
     owner_id: Annotated[str | None, Field(alias="ownerId", description="The owner of the jobs.")]
     signature: Literal["standard-webhooks", "github", "stripe", "slack", "header"]
-    job_type: Annotated[str | None, Field(alias="jobType", description="Null if each request decides.")]
-    accepted: Annotated[int, Field(description="Requests that became jobs.", ge=0)]
+    job_type: Annotated[str | None, Field(alias="jobType", description="Null if each request decides, or becomes an event.")]
+    event_type: Annotated[str | None, Field(alias="eventType", description="Null if each request decides, or becomes a job.")]
+    accepted: Annotated[int, Field(description="Requests that became jobs or events.", ge=0)]
     replayed: Annotated[int, Field(description="Requests whose message had arrived before.", ge=0)]
     rejected: Annotated[int, Field(description="Requests that were answered with 400 to 499, for whatever reason.", ge=0)]
     last_rejection: Annotated[HookRejection | None, Field(alias="lastRejection")]
@@ -2763,73 +2835,6 @@ class Workers(BaseModel):
     workers: list[Worker]
 
 
-class JobDetails(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-    payload: Annotated[Any, Field(description="As it was submitted.")]
-    schedule: Annotated[
-        JobTick | None,
-        Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
-    ]
-    event: Annotated[
-        dict[str, str | int | bool] | None,
-        Field(description="Null if no CloudEvent submitted the job. GET /api/jobs finds the job by eventSource and eventId."),
-    ] = None
-    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
-    idempotency_key: Annotated[
-        str | None, Field(alias="idempotencyKey", description="As requested; the jobId, if the client has given that.")
-    ] = None
-    retry_policy: Annotated[
-        RetryExponential | RetryFixed | RetryList | None,
-        Field(
-            alias="retryPolicy",
-            description="As requested, with all members of its type; or else the one that applied at the submit.",
-        ),
-    ] = None
-    timeout_ms: Annotated[
-        int | None,
-        Field(alias="timeoutMs", description="As requested, or else the one that applied at the submit.", ge=1, le=86400000),
-    ] = 600000
-    run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
-    run_again_as: Annotated[
-        UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
-    ]
-    after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
-    conditions: Annotated[
-        dict[str, Any] | None,
-        Field(description="How jobs in after have to end, by their ids. Null if no entry was submitted with a condition."),
-    ] = None
-    on_dependency_failure: Annotated[
-        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
-    ]
-    keep_build: Annotated[
-        bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
-    ] = None
-    for_each: Annotated[ForEach | None, Field(alias="forEach", description="As requested. Null if the job is not a fan-out.")] = (
-        None
-    )
-    element: Annotated[
-        Element | None, Field(description="The fan-out to which the job belongs, and the index of its element. Null for most.")
-    ] = None
-    unique: Annotated[Unique | None, Field(description="As requested.")] = None
-    throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
-    singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
-    debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
-    held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
-    history: Annotated[
-        list[HistoryEntry],
-        Field(
-            description="The last 100 transitions, oldest first. Their times are those at which transactions began, so one may be a moment earlier than the one before it."
-        ),
-    ]
-    attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
-    logs: Annotated[
-        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
-    ]
-
-
 class Failures(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2854,6 +2859,46 @@ class WorkAttempts(BaseModel):
         populate_by_name=True,
     )
     attempts: Annotated[list[WorkAttempt], Field(min_length=1)]
+
+
+class WorkWaitState(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    status: Annotated[
+        Literal["OPEN", "DONE", "TIMED_OUT", "CLOSED"],
+        Field(description="CLOSED: the job ended first. If it is retried and asks again, the wait is open again."),
+    ]
+    until: AwareDatetime | None
+    event: Annotated[ReceivedEvent | None, Field(description="Of a wait for an event that is DONE.")] = None
+    job: Annotated[WorkCalledJob | None, Field(description="Of a call.")] = None
+
+
+class JobWait(BaseModel):
+    """
+    What the handler waits for, or has waited for.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    status: Annotated[
+        Literal["OPEN", "DONE", "TIMED_OUT", "CLOSED"],
+        Field(description="CLOSED: the job ended first. If it is retried and asks again, the wait is open again."),
+    ]
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    until: AwareDatetime | None
+    done_at: Annotated[AwareDatetime | None, Field(alias="doneAt")]
+    event: Annotated[EventWait | None, Field(description="What it names of the event. Null if it waits for a job.")]
+    received: Annotated[ReceivedEvent | None, Field(description="The event that has come.")]
+    job: Annotated[
+        CalledJob | None,
+        Field(description="The job that the handler has called. Null if it waits for an event, or if the job was deleted."),
+    ]
 
 
 class JobRequest(BaseModel):
@@ -3140,17 +3185,6 @@ class JobFlow(FlowFields):
     jobs: Annotated[dict[str, FlowJob], Field(description="The graph of the flow, by the names of its jobs.")]
 
 
-class Job(JobFields, JobDetails):
-    """
-    A job with all its details.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-
-
 class DeadGroups(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3243,6 +3277,77 @@ class BatchRefused(BaseModel):
     error: Error1
 
 
+class JobDetails(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    payload: Annotated[Any, Field(description="As it was submitted.")]
+    schedule: Annotated[
+        JobTick | None,
+        Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
+    ]
+    event: Annotated[
+        dict[str, str | int | bool] | None,
+        Field(description="Null if no CloudEvent submitted the job. GET /api/jobs finds the job by eventSource and eventId."),
+    ] = None
+    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
+    idempotency_key: Annotated[
+        str | None, Field(alias="idempotencyKey", description="As requested; the jobId, if the client has given that.")
+    ] = None
+    retry_policy: Annotated[
+        RetryExponential | RetryFixed | RetryList | None,
+        Field(
+            alias="retryPolicy",
+            description="As requested, with all members of its type; or else the one that applied at the submit.",
+        ),
+    ] = None
+    timeout_ms: Annotated[
+        int | None,
+        Field(alias="timeoutMs", description="As requested, or else the one that applied at the submit.", ge=1, le=86400000),
+    ] = 600000
+    run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
+    run_again_as: Annotated[
+        UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
+    ]
+    parent_id: Annotated[
+        UUID | None, Field(alias="parentId", description="The job whose handler has called this one; null for most.")
+    ]
+    waits: Annotated[list[JobWait], Field(description="The oldest first.")]
+    after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
+    conditions: Annotated[
+        dict[str, Any] | None,
+        Field(description="How jobs in after have to end, by their ids. Null if no entry was submitted with a condition."),
+    ] = None
+    on_dependency_failure: Annotated[
+        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
+    ]
+    keep_build: Annotated[
+        bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
+    ] = None
+    for_each: Annotated[ForEach | None, Field(alias="forEach", description="As requested. Null if the job is not a fan-out.")] = (
+        None
+    )
+    element: Annotated[
+        Element | None, Field(description="The fan-out to which the job belongs, and the index of its element. Null for most.")
+    ] = None
+    unique: Annotated[Unique | None, Field(description="As requested.")] = None
+    throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
+    singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
+    debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
+    held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
+    history: Annotated[
+        list[HistoryEntry],
+        Field(
+            description="The last 100 transitions, oldest first. Their times are those at which transactions began, so one may be a moment earlier than the one before it."
+        ),
+    ]
+    attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
+    logs: Annotated[
+        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
+    ]
+
+
 class DeadPageByNumber(BaseModel):
     """
     The response to a request by page or size.
@@ -3300,6 +3405,44 @@ class FailuresByWindow(BaseModel):
     field_30d: Annotated[Failures, Field(alias="30d")]
 
 
+class WorkWait(BaseModel):
+    """
+    Either event or job is required.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[str, Field(description="By which the wait is known in all attempts of the job.", max_length=200, min_length=1)]
+    group: Annotated[
+        str | None,
+        Field(description="The waits of a group wake their job when all of them are done.", max_length=200, min_length=1),
+    ] = None
+    timeout_ms: Annotated[
+        int | None,
+        Field(
+            alias="timeoutMs", description="Of an event: after this time the wait is TIMED_OUT. Null: none.", ge=1, le=31622400000
+        ),
+    ] = None
+    event: EventWait | None = None
+    job: Annotated[JobRequest | None, Field(description="The job that the handler calls.")] = None
+
+
+class WorkWaitAnswer(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    delay_ms: Annotated[
+        int | None,
+        Field(
+            alias="delayMs", description="The delayMs with which to settle the attempt as SNOOZED. Null if no wait is open.", ge=1
+        ),
+    ]
+    waits: list[WorkWaitState]
+
+
 class ScheduleRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3336,10 +3479,6 @@ class ScheduleRequest(BaseModel):
         AwareDatetime | None, Field(alias="startAt", description="The schedule does not fire before. At most ten years ahead.")
     ] = None
     end_at: Annotated[AwareDatetime | None, Field(alias="endAt", description="The schedule does not fire after.")] = None
-
-
-class JobOrAccepted(RootModel[Job | Accepted]):
-    root: Annotated[Job | Accepted, Field(description="For a request with wait, the whole job; otherwise the accepted job.")]
 
 
 class BatchRequest(BaseModel):
@@ -3394,6 +3533,17 @@ class BatchRequest(BaseModel):
     ] = None
 
 
+class Job(JobFields, JobDetails):
+    """
+    A job with all its details.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+
+
 class JobPage(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3445,6 +3595,29 @@ class DefinedSchedules(BaseModel):
         list[ScheduleRequest],
         Field(description="Each with a name of its own, and a job of the type. None may be paused.", max_length=100),
     ]
+
+
+class WorkWaits(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    worker: Annotated[
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
+    ]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
+    waits: Annotated[list[WorkWait], Field(description="A job has at most 1,000.", max_length=100, min_length=1)]
+
+
+class JobOrAccepted(RootModel[Job | Accepted]):
+    root: Annotated[Job | Accepted, Field(description="For a request with wait, the whole job; otherwise the accepted job.")]
 
 
 class BatchResults(BaseModel):

@@ -88,7 +88,11 @@ class _Task(Generic[C, P, R]):
         """The output of a job of the task. Raises JobEnded if the job has ended otherwise than COMPLETED."""
         if job.status != "COMPLETED":
             raise JobEnded(job)
-        return self._output.validate_python(job.output)
+        return self.output_from(job.output)
+
+    def output_from(self, output: Any) -> R:
+        """The output of a job, from its JSON value."""
+        return self._output.validate_python(output)
 
     @property
     def definition(self) -> dict[str, Any]:

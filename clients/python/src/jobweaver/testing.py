@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from ._checkpoint import Checkpoint
+from ._testwaits import TestEvent, TestWaits
 from .attempt import Attempt, Outcome
 from .task import AsyncTask, Task
 
@@ -62,13 +63,21 @@ class TestJob:
         self.saved: Any = None  # the checkpoint; None: none
         self.die_before_save, self.die_after_save = die_before_save, die_after_save
         self.now = datetime.now(UTC).replace(microsecond=0)  # what its attempts take for the present
+        self.events: list[TestEvent] = []
+        """Events that have come: the handler gets each of them once, the first that fits."""
+        self.calls: dict[str, Callable[[Any], Any]] = {}
+        """What the calls of the handler return, or raise, by the type of the task. A call of another type does not end."""
+        self._waits = TestWaits(self)
 
     def next(self, handler: Handler, payload: Any) -> Ran:
         """Runs the next attempt with a task, or with a handler."""
         return asyncio.run(self._next(handler, payload))
 
     def run(self, handler: Handler, payload: Any) -> Ran:
-        """Runs attempts until one is neither snoozed nor dead. Each snooze passes at once."""
+        """Runs attempts until one is neither snoozed nor dead.
+
+        Each snooze passes at once: what has not come by its end comes no more.
+        """
         while True:
             ran = self.next(handler, payload)
             if ran.snooze is None and not ran.died:
@@ -110,6 +119,7 @@ class TestJob:
         )
         attempt._kept, attempt._loop = Checkpoint(self.saved, store, lambda: self.now), asyncio.get_running_loop()
         attempt.checkpoint = attempt._kept.own
+        attempt._ask = self._waits.ask
         try:
             if inspect.iscoroutinefunction(function):
                 ran.output = await function(attempt)

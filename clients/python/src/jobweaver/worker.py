@@ -338,6 +338,7 @@ class Worker:
         members = {name: getattr(claimed, name) for name in shared} | {"parents": claimed.parents or []}
         held = _Held(Attempt(**members), claimed.token)
         held.keep(claimed.checkpoint, asyncio.get_running_loop(), lambda number, value: self._save(held, number, value))
+        held.attempt._ask = lambda waits: self._ask(held, waits)
         now = datetime.now(UTC)
         if date := answer.headers.get("Date"):  # deadlines are in the gateway's time
             theirs = parsedate_to_datetime(date)
@@ -473,6 +474,26 @@ class Worker:
                 await asyncio.sleep(backoff(failed))
                 failed += 1
         raise InterruptedError("the attempt is over: it saves no checkpoint")
+
+    async def _ask(self, held: _Held, waits: list[dict[str, Any]]) -> models.WorkWaitAnswer:
+        """Asks how waits stand. It asks again until there is an answer, or the attempt is over."""
+        failed = 0
+        while not held.lost and not held.settling:
+            try:
+                async with asyncio.timeout(20):
+                    body = {"worker": self.name, "token": held.token, "waits": waits}
+                    answer = await self._client.request("POST", "/api/workers/wait", json=body)
+                return models.WorkWaitAnswer.model_validate_json(answer.content)
+            except FAILURES as error:
+                if isinstance(error, ApiError) and error.error_code == "API.ATTEMPT_OVER":
+                    held.end("lost")
+                elif not _is_temporary(error):
+                    code = error.error_code if isinstance(error, ApiError) else None
+                    raise NotRetryable(str(error), error_code=code) from error
+                else:
+                    await asyncio.sleep(backoff(failed))
+                    failed += 1
+        raise InterruptedError("the attempt is over: it waits for nothing")
 
     async def _send(self, path: str, name: str, entries: Sequence[str]) -> list[Answer]:
         """Sends results or checkpoints, which are JSON already, and returns an answer for each."""

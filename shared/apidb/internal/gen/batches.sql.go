@@ -862,7 +862,7 @@ func (q *Queries) FlowOthers(ctx context.Context, jobIds []uuid.UUID) ([]FlowOth
 }
 
 const FlowRequests = `-- name: FlowRequests :many
-select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event from jobs where job_id = any ($1::uuid[])
+select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.waits from jobs where job_id = any ($1::uuid[])
 `
 
 type FlowRequestsRow struct {
@@ -925,6 +925,7 @@ func (q *Queries) FlowRequests(ctx context.Context, jobIds []uuid.UUID) ([]FlowR
 			&i.Job.FanOutID,
 			&i.Job.Element,
 			&i.Job.Event,
+			&i.Job.Waits,
 		); err != nil {
 			return nil, err
 		}

@@ -279,7 +279,7 @@ func (q *Queries) FanOutParents(ctx context.Context, jobIds []uuid.UUID) ([]FanO
 }
 
 const FanOutRead = `-- name: FanOutRead :one
-select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, now()::timestamptz as at from jobs
+select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.waits, now()::timestamptz as at from jobs
 where job_id = $1 and for_each is not null and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 `
 
@@ -338,6 +338,7 @@ func (q *Queries) FanOutRead(ctx context.Context, jobID uuid.UUID) (FanOutReadRo
 		&i.Job.FanOutID,
 		&i.Job.Element,
 		&i.Job.Event,
+		&i.Job.Waits,
 		&i.At,
 	)
 	return i, err

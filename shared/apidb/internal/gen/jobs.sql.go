@@ -149,7 +149,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.waits,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -221,6 +221,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.FanOutID,
 		&i.Job.Element,
 		&i.Job.Event,
+		&i.Job.Waits,
 		&i.RunAgainAs,
 	)
 	return i, err
@@ -505,7 +506,11 @@ with input as (
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
-        case when jobs.callback_url is not null then jobs.snapshot end as snapshot
+        case when jobs.callback_url is not null then jobs.snapshot end as snapshot,
+        case when jobs.status in ('SCHEDULED', 'COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
+        case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+             then substr(jobs.event_source, 18)::uuid end as parent_id,
+        jobs.event_id
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, minute, count(*) as n, array_agg(times) as times,
         coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
@@ -535,11 +540,28 @@ with input as (
     returning version
 ), woken as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
+), answered as ( -- the wait of a parent for its child
+    update waits set status = 'DONE', done_at = now(), look_at = now()
+    from changed
+    where changed.parent_id is not null and waits.job_id = any (array[changed.parent_id])
+        and waits.name = substr(changed.event_id, position(':' in changed.event_id) + 1)
+        and waits.run = split_part(changed.event_id, ':', 1)::int
+        and case when waits.status = 'OPEN' then true else false end
+    returning waits.job_id
+), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended
+    update waits set look_at = now()
+    from changed
+    where changed.waits and waits.job_id = any (array[changed.job_id])
+        and (changed.status <> 'SCHEDULED' or waits.status <> 'OPEN' and waits.look_at is not null)
+    returning waits.job_id
+), looking as (
+    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
+    from (select from answered union all select from interrupted) as due limit 1
 ), notified as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest($10::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
-    (select count(*) from notified)::bigint as notified
+    (select count(*) from looking)::bigint as looking, (select count(*) from notified)::bigint as notified
 from grouped
 `
 
@@ -559,6 +581,7 @@ type JobsApplyStatusParams struct {
 type JobsApplyStatusRow struct {
 	Changed  int64
 	Woken    int64
+	Looking  int64
 	Notified int64
 }
 
@@ -582,7 +605,12 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.Payloads,
 	)
 	var i JobsApplyStatusRow
-	err := row.Scan(&i.Changed, &i.Woken, &i.Notified)
+	err := row.Scan(
+		&i.Changed,
+		&i.Woken,
+		&i.Looking,
+		&i.Notified,
+	)
 	return i, err
 }
 
@@ -968,11 +996,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.spec, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.spec, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.waits, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, jobs.waits, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and held is null and coalesce(released_at, created_at) <= pass.until - $5::interval
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))

@@ -153,6 +153,7 @@ type Job struct {
 	FanOutID          *uuid.UUID
 	Element           *int32
 	Event             json.RawMessage
+	Waits             *bool
 }
 
 type Queue struct {

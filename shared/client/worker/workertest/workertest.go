@@ -22,7 +22,7 @@ func Run(ctx context.Context, job *jobtest.Job, w *worker.Worker, jobType string
 			ran.Err = fmt.Errorf("write payload: %w", err)
 			return
 		}
-		a := &worker.Attempt{Checkpoint: c, WorkAttempt: client.WorkAttempt{
+		a := &worker.Attempt{Checkpoint: c, Ask: job.Ask, WorkAttempt: client.WorkAttempt{
 			JobID: job.ID.String(), Attempt: ran.Attempt, JobType: jobType, Payload: text,
 			Deadline: time.Now().Add(10 * time.Minute),
 		}}

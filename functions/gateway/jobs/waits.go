@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+// wait is what the handler of a job waits for, or has waited for.
+type wait struct {
+	Name      string           `json:"name"`
+	Status    waitstore.Status `json:"status"`
+	CreatedAt time.Time        `json:"createdAt"`
+	Until     *time.Time       `json:"until"`
+	DoneAt    *time.Time       `json:"doneAt"`
+	Event     json.RawMessage  `json:"event"`    // what it names of the event; null: it waits for a job, or it is sealed
+	Received  json.RawMessage  `json:"received"` // the event that has come
+	Job       *child           `json:"job"`      // that the handler has called
+}
+
+type child struct {
+	JobID   uuid.UUID       `json:"jobId"`
+	JobType string          `json:"jobType"`
+	Status  jobstate.Status `json:"status"`
+}
+
+// waits returns what the handler of a job has waited for. What cannot be opened is entered in job.Sealed.
+func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
+	if !job.Waits {
+		return []wait{}, nil
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	stored, err := a.Waits.OfJob(ctx, waitstore.Parent{JobID: job.JobID, OwnerID: job.OwnerID})
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]wait, len(stored))
+	sealed := false
+	open := func(at sealing.Place, value []byte) json.RawMessage {
+		if len(value) == 0 {
+			return nil
+		}
+		text, err := a.Sealer.Open(at, value)
+		sealed = sealed || err != nil
+		return text
+	}
+	for i := range stored {
+		w := &stored[i]
+		shown[i] = wait{
+			Name: w.Name, Status: w.Status, CreatedAt: w.CreatedAt.UTC(), Until: jobview.UTC(w.Until), DoneAt: jobview.UTC(w.DoneAt),
+			Event:    open(sealing.OfJob(job.JobID, sealing.Wait), []byte(w.Sealed)),
+			Received: open(sealing.OfJob(w.EventNumber, sealing.Payload), w.Event),
+		}
+		if w.Child != nil {
+			shown[i].Job = &child{w.Child.JobID, w.Child.JobType, w.Child.Status}
+		}
+	}
+	if sealed {
+		job.Sealed = append(job.Sealed, "waits")
+		a.Sealed.Log(ctx, []string{"waits"})
+	}
+	return shown, nil
+}

@@ -1,0 +1,208 @@
+package waitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+const (
+	lookMost = 500 // waits of one pass
+
+	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status that says that the job is
+	// SCHEDULED leads to a look at once, so this is for a status that comes late and for a command that is not answered.
+	lookAgain = time.Second
+
+	by = "wait"
+)
+
+// Looked has what must be published after a pass over the waits.
+type Looked struct {
+	Commands []commandstore.Command
+	Failed   []error // jobs whose waits are looked at again later
+}
+
+// Look wakes the jobs whose waits are done, and cancels the children of jobs that have ended. next is how long until a
+// wait is due for a look, at most idle.
+func (s *Store) Look(ctx context.Context, idle time.Duration) (looked Looked, next time.Duration, err error) {
+	jobs, err := s.q.WaitsToLookAt(ctx, lookMost)
+	if err != nil {
+		return looked, 0, apidb.Classify("look for waits", err)
+	}
+	for _, id := range jobs {
+		commands, err := s.lookAt(ctx, id)
+		if err != nil && ctx.Err() != nil {
+			return looked, 0, err
+		}
+		if err != nil {
+			looked.Failed = append(looked.Failed, fmt.Errorf("waits of job %s: %w", id, err))
+			continue
+		}
+		looked.Commands = append(looked.Commands, commands...)
+	}
+	if len(jobs) > 0 && len(looked.Failed) == 0 {
+		return looked, 0, nil
+	}
+	seconds, err := s.q.WaitsNextLook(ctx)
+	next = min(idle, time.Duration(max(seconds, lookAgain.Seconds())*float64(time.Second)))
+	return looked, next, apidb.Classify("look for waits", err)
+}
+
+func (s *Store) lookAt(ctx context.Context, id uuid.UUID) (commands []commandstore.Command, err error) {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		commands = nil
+		job, err := q.JobLock(ctx, gen.JobLockParams{JobID: id})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // it was deleted with its waits
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := q.WaitsLock(ctx, id)
+		if err != nil {
+			return err
+		}
+		l := look{q: q, job: job, id: id, p: gen.WaitsLookedParams{JobID: id, Again: lookAgain}}
+		if jobstate.Status(job.Status).Terminal() {
+			err = l.end(ctx, rows)
+		} else {
+			err = l.wake(ctx, rows)
+		}
+		if err != nil {
+			return err
+		}
+		commands = l.commands
+		return q.WaitsLooked(ctx, l.p)
+	})
+	return commands, err
+}
+
+// look is the transaction about the waits of one job.
+type look struct {
+	q        *gen.Queries
+	id       uuid.UUID
+	job      gen.JobLockRow
+	p        gen.WaitsLookedParams
+	commands []commandstore.Command
+}
+
+func (l *look) note(row gen.WaitsLockRow, status Status, again bool) {
+	l.p.Names = append(l.p.Names, row.Name)
+	l.p.Statuses = append(l.p.Statuses, string(status))
+	l.p.LookAgains = append(l.p.LookAgains, again)
+}
+
+// wake reschedules a job that waits, once one of its waits is done with all others of its group.
+func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
+	open := map[string]bool{} // groups
+	for _, row := range rows {
+		if row.GroupName != nil && Status(row.Status) == Open {
+			open[*row.GroupName] = true
+		}
+	}
+	asked, has := 0, false // the latest attempt whose wait is done
+	for i := range rows {
+		row := &rows[i]
+		if row.LookAt == nil || row.LookAt.After(l.job.At) {
+			continue
+		}
+		if Status(row.Status) == Open && row.UntilAt != nil && !l.job.At.Before(*row.UntilAt) {
+			row.Status = string(TimedOut)
+		}
+		if Status(row.Status) != Open && (row.GroupName == nil || !open[*row.GroupName]) {
+			asked, has = max(asked, int(row.Attempt)), true
+		}
+	}
+	again := false
+	if has {
+		var err error
+		if again, err = l.reschedule(ctx, asked); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if row.LookAt != nil && !row.LookAt.After(l.job.At) {
+			l.note(row, Status(row.Status), again)
+		}
+	}
+	return nil
+}
+
+// reschedule lets the job run now if it waits after the attempt that asked. again reports that it cannot be told yet
+// whether it will, or that another command is not answered.
+func (l *look) reschedule(ctx context.Context, asked int) (again bool, err error) {
+	attempt := int(l.job.Attempt)
+	switch jobstate.Status(l.job.Status) {
+	case jobstate.Scheduled:
+		if attempt < asked {
+			return true, nil
+		}
+	case jobstate.Pending, jobstate.Retrying: // it runs again anyway
+		return attempt < asked, nil
+	case jobstate.Queued, jobstate.Running, jobstate.Waiting: // an attempt after it asks by itself
+		return attempt <= asked, nil
+	case jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
+	}
+	return l.command(ctx, l.id, jobevent.CommandReschedule, &l.job.At)
+}
+
+// command keeps a command. again reports that another command of the job is not answered yet.
+func (l *look) command(ctx context.Context, id uuid.UUID, command string, runAt *time.Time) (again bool, err error) {
+	asked := commandstore.Command{JobID: id, Command: command, By: by, RunAt: runAt}
+	kept, err := commandstore.KeepCommandInTx(ctx, l.q, apidb.Everyone, asked, nil)
+	var refused *commandstore.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Pending != "" || refused.Callback, nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err == nil:
+		l.commands = append(l.commands, kept)
+	}
+	return false, err
+}
+
+// end closes the waits of a job that has ended: its children are cancelled, and if it is retried it calls those that
+// have not completed once more.
+func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
+	waits := make([]Wait, len(rows))
+	for i, row := range rows {
+		waits[i] = Wait{Name: row.Name, Run: int(row.Run)}
+		if row.EventType != nil {
+			waits[i].EventType = *row.EventType
+		}
+	}
+	parent := Parent{JobID: l.id, OwnerID: l.job.OwnerID}
+	if err := findChildren(ctx, l.q, parent, waits); err != nil {
+		return err
+	}
+	for i, row := range rows {
+		status, again := Status(row.Status), false
+		child := waits[i].Child
+		switch {
+		case waits[i].EventType != "" && status == Open:
+			status = Closed
+		case waits[i].EventType != "" || child != nil && child.Status == jobstate.Completed:
+		default:
+			status = Closed
+			if child != nil && !child.Status.Terminal() {
+				var err error
+				if again, err = l.command(ctx, child.JobID, jobevent.CommandCancel, nil); err != nil {
+					return err
+				}
+			}
+		}
+		l.note(row, status, again)
+	}
+	return nil
+}
