@@ -110,7 +110,7 @@ GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
     status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies,
-    held, queue, fan_out_id, elements, run_again_of
+    held, queue, fan_out_id, elements, run_again_of, job_type
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here

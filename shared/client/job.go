@@ -73,6 +73,8 @@ type Job struct {
 	TimeoutMs           int64             `json:"timeoutMs"`   // of one attempt
 	RunAgainOf          string            `json:"runAgainOf"`
 	RunAgainAs          string            `json:"runAgainAs"`
+	ParentID            string            `json:"parentId"` // the job whose handler has called it; empty: none
+	Waits               []Wait            `json:"waits"`    // the oldest first
 	After               []string          `json:"after"`
 	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: the default for all
 	KeepBuild           bool              `json:"keepBuild"`

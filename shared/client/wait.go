@@ -58,6 +58,25 @@ type WorkWaitState struct {
 	Job    *CalledJob  `json:"job"`    // of a call
 }
 
+// Wait is what the handler of a job waits for, or has waited for.
+type Wait struct {
+	Name      string      `json:"name"`
+	Status    string      `json:"status"`
+	CreatedAt time.Time   `json:"createdAt"`
+	Until     time.Time   `json:"until"`    // zero: there is no timeout
+	DoneAt    time.Time   `json:"doneAt"`   // zero: it is open
+	Event     *EventWait  `json:"event"`    // nil: it waits for a job
+	Received  *CloudEvent `json:"received"` // nil: none
+	Job       *Called     `json:"job"`      // nil: it waits for an event, or the job was deleted
+}
+
+// Called is a job that a handler has called, as its caller shows it.
+type Called struct {
+	JobID   string `json:"jobId"`
+	JobType string `json:"jobType"`
+	Status  string `json:"status"`
+}
+
 // CalledJob is a job that a handler has called.
 type CalledJob struct {
 	JobID     string          `json:"jobId"` // empty: the job was deleted

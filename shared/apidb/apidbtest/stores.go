@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
@@ -41,6 +42,7 @@ type Stores struct {
 	Workers    *workerstore.Store
 	AuditLog   *auditstore.Store
 	Batches    *batchstore.Store
+	Waits      *waitstore.Store
 }
 
 // Of makes the stores on an open database.
@@ -66,6 +68,7 @@ func Of(db *apidb.Store) *Stores {
 		Workers:    workerstore.New(db),
 		AuditLog:   auditstore.New(db),
 		Batches:    batchstore.New(db, jobs, operations),
+		Waits:      waitstore.New(db),
 	}
 }
 

@@ -50,11 +50,11 @@ func (s *Store) Look(ctx context.Context, idle time.Duration) (looked Looked, ne
 		}
 		looked.Commands = append(looked.Commands, commands...)
 	}
-	if len(jobs) > 0 && len(looked.Failed) == 0 {
-		return looked, 0, nil
-	}
 	seconds, err := s.q.WaitsNextLook(ctx)
-	next = min(idle, time.Duration(max(seconds, lookAgain.Seconds())*float64(time.Second)))
+	next = time.Duration(min(max(seconds, 0), idle.Seconds()) * float64(time.Second))
+	if len(looked.Failed) > 0 {
+		next = max(next, lookAgain)
+	}
 	return looked, next, apidb.Classify("look for waits", err)
 }
 
