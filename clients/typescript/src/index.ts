@@ -15,6 +15,7 @@ export {
   WaitForCallback,
   type WorkerOptions,
 } from "./attempt.js";
+export type { BatchItem, BatchOptions } from "./batch.js";
 export * from "./client.js";
 export {
   ApiError,

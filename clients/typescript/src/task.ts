@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 
 import { type AttemptContext, type Attempt, NotRetryable } from "./attempt.js";
+import { Batches, type BatchOptions } from "./batch.js";
 import type { Accepted, BatchResult, CallOptions, Job, JobRequest, JobWeaver } from "./client.js";
 import { JobEndedError } from "./errors.js";
 import type { components } from "./schema.gen.js";
@@ -42,8 +43,10 @@ export interface TaskOptions<Input, Payload, Output> extends TaskDefaults {
   output?: StandardSchemaV1<Output, unknown>;
   /** Jobs at times. A worker that starts creates and changes them, and deletes those that it made and that are not here any more. */
   schedules?: readonly TaskSchedule<Input>[];
-  /** Without it other workers run the task, and this process only submits it. */
+  /** Without it, and without batch, other workers run the task, and this process only submits it. */
   run?: TaskHandler<Payload, Output>;
+  /** In place of run: takes many jobs at once, as an API for embeddings or a bulk insert does. */
+  batch?: BatchOptions<Payload, Output>;
 }
 
 /** What a Worker needs of a task, whatever its types. */
@@ -67,16 +70,21 @@ export class Task<Input, Output, Payload = Input> implements AnyTask, Callable<I
   readonly #client: JobWeaver<any>;
   readonly #options: TaskOptions<Input, Payload, Output>;
   readonly #defaults: TaskDefaults;
+  readonly #batches: Batches<Payload, Output> | undefined;
 
   constructor(
     client: JobWeaver<any>,
     readonly type: string,
     options: TaskOptions<Input, Payload, Output>,
   ) {
-    const { title: _, description: __, payload: ___, output: ____, run: _____, schedules: ______, ...defaults } = options;
+    const { title: _, description: __, payload: ___, output: ____, run: _____, batch, schedules: ______, ...defaults } = options;
     this.#client = client;
     this.#options = options;
     this.#defaults = defaults;
+    if (batch && options.run) {
+      throw new TypeError(`the task ${type} has either run or batch`);
+    }
+    this.#batches = batch && new Batches(batch);
   }
 
   /** The request for a job of the task, as batches and schedules take it. */
@@ -117,7 +125,7 @@ export class Task<Input, Output, Payload = Input> implements AnyTask, Callable<I
   }
 
   get runs(): boolean {
-    return this.#options.run !== undefined;
+    return this.#options.run !== undefined || this.#batches !== undefined;
   }
 
   /** What a worker sends to the gateway when it starts. */
@@ -137,7 +145,7 @@ export class Task<Input, Output, Payload = Input> implements AnyTask, Callable<I
   /** Runs an attempt as a Worker does. */
   async handle(attempt: Attempt, context: AttemptContext): Promise<unknown> {
     const { run, payload: schema } = this.#options;
-    if (!run) {
+    if (!this.runs) {
       throw new TypeError(`the task ${this.type} has no function to run`);
     }
     let payload = attempt.payload as Payload;
@@ -148,7 +156,8 @@ export class Task<Input, Output, Payload = Input> implements AnyTask, Callable<I
       }
       payload = result.value;
     }
-    return run(payload, context, { ...attempt, payload });
+    const typed = { ...attempt, payload };
+    return this.#batches ? this.#batches.add({ payload, attempt: typed, context }) : run!(payload, context, typed);
   }
 }
 

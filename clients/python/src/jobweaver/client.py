@@ -34,7 +34,16 @@ from ._steps import (
 from .errors import ClientClosed, JobWeaverError
 from .flow import AsyncFlowBuilder, FlowBuilder
 from .stream import SILENCE, StreamEvent, is_stream, refusal, typed
-from .task import AsyncTask, AsyncTaskDecorator, Task, TaskDecorator, decorator
+from .task import (
+    AsyncBatchTaskDecorator,
+    AsyncTask,
+    AsyncTaskDecorator,
+    BatchTaskDecorator,
+    Task,
+    TaskDecorator,
+    batch_decorator,
+    decorator,
+)
 
 T = TypeVar("T")
 Page = TypeVar("Page", models.JobPage, models.BatchPage, models.FlowPage)
@@ -159,6 +168,15 @@ class Client:
         A Worker with an AsyncClient runs it: tasks know their types, not their client.
         """
         return cast(TaskDecorator, decorator(Task, self, job_type, options))
+
+    def batch_task(self, job_type: str, *, max_batch: int = 100, max_wait: float = 0.1, **options: Any) -> BatchTaskDecorator:
+        """Decorates a function that takes a list of payloads, up to `max_batch`, and returns a list of outputs.
+
+        An API for embeddings or a bulk insert is quicker so. The first job waits up to `max_wait` seconds for others. An exception
+        in place of an output fails that job alone: each is settled, retried and cancelled by itself. What the function raises
+        fails all of them. Each job takes a slot of its worker.
+        """
+        return cast(BatchTaskDecorator, batch_decorator(Task, self, job_type, max_batch, max_wait, options))
 
     def submit(self, job: JobRequest) -> models.Accepted:
         """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""
@@ -450,6 +468,10 @@ class AsyncClient:
     def task(self, job_type: str, **options: Any) -> AsyncTaskDecorator:
         """Decorates a function to define a job type in code; see AsyncTask for the options."""
         return cast(AsyncTaskDecorator, decorator(AsyncTask, self, job_type, options))
+
+    def batch_task(self, job_type: str, *, max_batch: int = 100, max_wait: float = 0.1, **options: Any) -> AsyncBatchTaskDecorator:
+        """Decorates a function that takes a list of payloads and returns a list of outputs; see Client.batch_task."""
+        return cast(AsyncBatchTaskDecorator, batch_decorator(AsyncTask, self, job_type, max_batch, max_wait, options))
 
     async def submit(self, job: JobRequest) -> models.Accepted:
         """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""

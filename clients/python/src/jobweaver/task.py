@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, get_type_hints, overload
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from ._batch import Batches
 from ._steps import JobRequest
 from .attempt import Attempt, NotRetryable
 from .errors import JobEnded
@@ -59,6 +61,7 @@ class _Task(Generic[C, P, R]):
         title: str | None = None,
         description: str | None = None,
         schedules: Sequence[TaskSchedule[P]] = (),
+        batch: tuple[int, float] | None = None,
         **defaults: Any,
     ) -> None:
         self._client, self.job_type, self.function, self.title = client, job_type, function, title
@@ -68,6 +71,7 @@ class _Task(Generic[C, P, R]):
         self._output: TypeAdapter[R] = TypeAdapter(output)
         self.defaults: dict[str, Any] = {"queue": "pull"} | defaults
         self._takes_attempt = function is not None and len(inspect.signature(function).parameters) > 1
+        self._batch = batch
         JobRequest(job_type=job_type, payload=None, **self.defaults)  # raises for a member that there is not
 
     def __call__(self, *args: Any) -> Any:
@@ -115,6 +119,13 @@ class _Task(Generic[C, P, R]):
         function = self.function
         if function is None:
             raise TypeError(f"the task {self.job_type} has no function")
+        if self._batch is not None:
+            batches = Batches(function, *self._batch, self._takes_attempt)
+
+            async def gather(attempt: Attempt) -> Any:
+                return self._output_dumped(await batches.add(self._arguments(attempt)[0], attempt))
+
+            return gather
         if inspect.iscoroutinefunction(function):
 
             async def handle(attempt: Attempt) -> Any:
@@ -184,6 +195,32 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[[P], R]) -> Task[P, R]: ...
 
 
+class BatchTaskDecorator(Protocol):
+    """Makes a Task of a function that takes a list of payloads, or of payloads and of Attempts, and returns a list of outputs."""
+
+    @overload
+    def __call__(self, function: Callable[[list[P], list[Attempt]], Awaitable[Sequence[R | Exception]]]) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P]], Awaitable[Sequence[R | Exception]]]) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P], list[Attempt]], Sequence[R | Exception]]) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P]], Sequence[R | Exception]]) -> Task[P, R]: ...
+
+
+class AsyncBatchTaskDecorator(Protocol):
+    """Makes an AsyncTask in the same way."""
+
+    @overload
+    def __call__(self, function: Callable[[list[P], list[Attempt]], Awaitable[Sequence[R | Exception]]]) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P]], Awaitable[Sequence[R | Exception]]]) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P], list[Attempt]], Sequence[R | Exception]]) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[P]], Sequence[R | Exception]]) -> AsyncTask[P, R]: ...
+
+
 class AsyncTaskDecorator(Protocol):
     """Makes an AsyncTask in the same way."""
 
@@ -208,6 +245,33 @@ def decorator(kind: Callable[..., Any], client: Any, job_type: str, options: dic
         return kind(client, job_type, hints.get(first, Any), hints.get("return", Any), function, **options)
 
     return decorate
+
+
+def batch_decorator(
+    kind: Callable[..., Any], client: Any, job_type: str, max_batch: int, max_wait: float, options: dict[str, Any]
+) -> Any:
+    """Makes the decorator of Client.batch_task and AsyncClient.batch_task."""
+    if max_batch < 1 or max_wait < 0:
+        raise ValueError("max_batch must be at least 1, and max_wait not negative")
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        hints = get_type_hints(function)
+        first = next(iter(inspect.signature(function).parameters), None)
+        if first is None:
+            raise TypeError(f"the function of the task {job_type} takes no payloads")
+        payload, output = _element(hints.get(first)), _element(hints.get("return"))
+        return kind(client, job_type, payload, output, function, batch=(max_batch, max_wait), **options)
+
+    return decorate
+
+
+def _element(of: Any) -> Any:
+    """The type of the elements of a list, without exceptions."""
+    element = (get_args(of) or (Any,))[0]
+    options = [each for each in get_args(element) if not (isinstance(each, type) and issubclass(each, BaseException))]
+    if get_origin(element) not in (Union, UnionType) or not options:
+        return element
+    return Union[tuple(options)]  # noqa: UP007
 
 
 def _schema(adapter: TypeAdapter[Any], mode: Any) -> dict[str, Any] | None:
