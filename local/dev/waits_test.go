@@ -105,7 +105,7 @@ func TestHandlersWaitForEventsAndCallJobs(t *testing.T) {
 		pay("broken")
 		_, err := sellTask.Run(ctx, c, shopOrder{"broken", []string{"a", "broken"}})
 		var ended *client.EndedError
-		if !errors.As(err, &ended) || ended.Job.LastError.ErrorCode != "WORKER.CALL_FAILED" || ended.Job.Attempt != 2 {
+		if !errors.As(err, &ended) || ended.Job.LastError.ErrorCode != "WORKER.CHILD_FAILED" || ended.Job.Attempt != 2 {
 			t.Errorf("%v", err)
 		}
 		pay("endless")

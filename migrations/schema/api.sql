@@ -192,6 +192,21 @@ CREATE INDEX deliveries_due_by_owner ON deliveries USING btree (owner_id, host, 
 CREATE INDEX deliveries_finished ON deliveries USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX deliveries_owned ON deliveries USING btree (owner_id, status, job_id, version) WHERE (owner_id <> ''::text);
 
+CREATE TABLE events (
+    event_number uuid NOT NULL,
+    owner_id     text NOT NULL,
+    source       text NOT NULL,
+    event_id     text NOT NULL,
+    event_type   text NOT NULL,
+    event        json NOT NULL,
+    keys         bigint[] NOT NULL,
+    received_at  timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT events_pkey PRIMARY KEY (event_number),
+    CONSTRAINT events_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id)
+);
+CREATE INDEX events_by_key ON events USING gin (keys);
+CREATE INDEX events_of_type ON events USING btree (owner_id, event_type, event_number);
+
 CREATE TABLE failure_entries (
     id         bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     owner_id   text NOT NULL,
@@ -287,6 +302,7 @@ CREATE TABLE jobs (
     fan_out_id          uuid,
     element             integer,
     event               json,
+    waits               boolean,
     CONSTRAINT jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT jobs_pairs CHECK ((version = 0) = (snapshot IS NULL) AND (idempotency_key IS NULL) = (request_hash IS NULL) AND (event_source IS NULL) = (event_id IS NULL))
 ) WITH (fillfactor=100);
@@ -514,6 +530,31 @@ CREATE TABLE tally_entries (
     CONSTRAINT tally_entries_what_check CHECK (what = ANY (ARRAY['ACCEPTED'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))
 );
 
+CREATE TABLE waits (
+    job_id       uuid NOT NULL,
+    name         text NOT NULL,
+    owner_id     text NOT NULL,
+    status       text NOT NULL DEFAULT 'OPEN'::text,
+    attempt      integer NOT NULL,
+    group_name   text,
+    created_at   timestamp with time zone NOT NULL DEFAULT now(),
+    until_at     timestamp with time zone,
+    done_at      timestamp with time zone,
+    look_at      timestamp with time zone,
+    event_type   text,
+    match        text,
+    keys         bigint[],
+    first_key    bigint,
+    event_number uuid,
+    run          integer NOT NULL DEFAULT 0,
+    CONSTRAINT waits_pkey PRIMARY KEY (job_id, name),
+    CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NULL) = (run > 0)),
+    CONSTRAINT waits_status_check CHECK (status = ANY (ARRAY['OPEN'::text, 'DONE'::text, 'TIMED_OUT'::text, 'CLOSED'::text]))
+);
+CREATE INDEX waits_of_event ON waits USING btree (event_number) WHERE (event_number IS NOT NULL);
+CREATE INDEX waits_open ON waits USING btree (owner_id, event_type, first_key) WHERE ((status = 'OPEN'::text) AND (event_type IS NOT NULL));
+CREATE INDEX waits_to_look_at ON waits USING btree (look_at) WHERE (look_at IS NOT NULL);
+
 CREATE TABLE webhook_ids (
     message_hash bytea NOT NULL,
     seen_at      timestamp with time zone NOT NULL DEFAULT now(),
@@ -608,6 +649,7 @@ BEGIN
     DELETE FROM commands WHERE job_id = ANY (ids);
     DELETE FROM callbacks WHERE job_id = ANY (ids);
     DELETE FROM merged_submits WHERE job_id = ANY (ids);
+    DELETE FROM waits WHERE job_id = ANY (ids);
     RETURN NULL;
 END $function$
 ;

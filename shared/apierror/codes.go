@@ -54,6 +54,8 @@ const (
 	OutputMissing    Code = "WORKER.OUTPUT_MISSING"
 	InputTooLarge    Code = "WORKER.INPUT_TOO_LARGE"
 	StepRepeated     Code = "WORKER.STEP_REPEATED"
+	ChildFailed      Code = "WORKER.CHILD_FAILED"
+	NoResult         Code = "WORKER.NO_RESULT"
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
 	PayloadSealed    Code = "WORKER.PAYLOAD_SEALED"
 	EmailRefused     Code = "WORKER.EMAIL_REFUSED"
@@ -142,6 +144,8 @@ var table = []Entry{
 	{InputTooLarge, 0,
 		"The outputs to which the payload refers have more than 512 KiB as they are stored, or the payload has with them."},
 	{StepRepeated, 0, "The handler has two steps of the same name."},
+	{ChildFailed, 0, "A job that the handler called has not completed."},
+	{NoResult, 0, "The handler of a batch returned no result for the job."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
 	{PayloadSealed, 0, "The payload is sealed with a key that the worker does not have, or it was altered."},
 	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},

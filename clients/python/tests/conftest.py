@@ -49,9 +49,9 @@ def job(status: str, **more: Any) -> dict[str, Any]:
     """A job as the API shows it."""
     texts = ["ownerId", "runAt", "nextRunAt", "startedAt", "finishedAt", "expiresAt", "callbackDeadlineAt", "cancelRequestedAt"]
     objects = ["progress", "output", "lastError", "orderingKey", "schedule", "payload", "callbackUrl", "onDependencyFailure"]
-    nothing = dict.fromkeys([*texts, *objects, "runAgainOf", "runAgainAs"])
+    nothing = dict.fromkeys([*texts, *objects, "runAgainOf", "runAgainAs", "parentId"])
     numbers = dict.fromkeys(["priority", "attempt", "retryCount", "maxRetryCount", "version"], 0)
-    lists: dict[str, Any] = {name: [] for name in ["tags", "blockedBy", "after", "history", "attempts", "logs"]}
+    lists: dict[str, Any] = {name: [] for name in ["tags", "blockedBy", "after", "history", "attempts", "logs", "waits"]}
     own = {"jobId": ID, "jobType": "A", "queue": "default", "status": status, "traceId": ID, "createdAt": AT, "updatedAt": AT}
     return nothing | numbers | lists | own | more
 

@@ -91,7 +91,7 @@ def test_a_call_whose_job_fails_fails_the_job_of_the_handler() -> None:
     job.calls["shop.pack"] = fail
     error = job.next(run, None).error
     assert isinstance(error, CallFailed)
-    assert error.result["errorCode"] == "WORKER.CALL_FAILED"
+    assert error.result["errorCode"] == "WORKER.CHILD_FAILED"
     assert error.result["retryable"] is False
     assert str(error).startswith("first: job ")
     assert str(error).endswith(" is FAILED: TEST.FAILED: no box")

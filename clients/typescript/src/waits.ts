@@ -50,7 +50,7 @@ export class CallFailed extends NotRetryable {
     readonly lastError: Schemas["LastErrorOrNull"],
   ) {
     const why = lastError ? `: ${lastError.errorCode}: ${lastError.message}` : "";
-    super(`${call}: job ${jobId} is ${status}${why}`, { errorCode: "WORKER.CALL_FAILED" });
+    super(`${call}: job ${jobId} is ${status}${why}`, { errorCode: "WORKER.CHILD_FAILED" });
   }
 }
 

@@ -48,7 +48,7 @@ test("a call whose job fails fails the job of the handler, which may catch it", 
   const { error } = await job.next(call, null);
   assert.ok(error instanceof CallFailed && error instanceof NotRetryable);
   assert.match(error.message, /^first: job .* is FAILED: TEST.FAILED: no box$/);
-  assert.deepEqual(error.result.errorCode, "WORKER.CALL_FAILED");
+  assert.deepEqual(error.result.errorCode, "WORKER.CHILD_FAILED");
 });
 
 test("an event is given once, and a name is used once", async () => {

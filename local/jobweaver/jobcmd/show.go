@@ -1,6 +1,7 @@
 package jobcmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -92,11 +93,39 @@ func waitsFor(job *client.Job) string {
 	if waits := job.WaitsFor(); waits != "" {
 		all = append(all, waits)
 	}
+	for i := range job.Waits {
+		if job.Waits[i].Status == client.WaitOpen && job.Status == "SCHEDULED" {
+			all = append(all, waitOf(&job.Waits[i]))
+		}
+	}
 	switch {
+	case len(job.Waits) > 0 && len(all) > 0: // its time is when the next wait is over
 	case job.CallbackDeadlineAt != nil:
 		all = append(all, "its callback, until "+cli.At(job.CallbackDeadlineAt))
 	case job.NextRunAt != nil && (job.Status == "SCHEDULED" || job.Status == "RETRYING"):
 		all = append(all, "its time, next at "+cli.At(job.NextRunAt))
 	}
 	return strings.Join(all, "; ")
+}
+
+// waitOf describes a wait of the job's handler.
+func waitOf(w *client.Wait) string {
+	var text string
+	switch {
+	case w.Event != nil:
+		text = "an event " + w.Event.Type
+		if len(w.Event.Match) > 0 {
+			if match, err := json.Marshal(w.Event.Match); err == nil {
+				text += " with " + string(match)
+			}
+		}
+	case w.Job != nil:
+		text = fmt.Sprintf("%s job %s, which is %s", w.Job.JobType, w.Job.JobID, w.Job.Status)
+	default:
+		text = "a job that it calls"
+	}
+	if !w.Until.IsZero() {
+		text += ", until " + cli.At(&w.Until)
+	}
+	return text
 }

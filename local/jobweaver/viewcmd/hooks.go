@@ -11,7 +11,7 @@ import (
 
 type hook struct {
 	Name, Signature              string
-	OwnerID, JobType             *string
+	OwnerID, JobType, EventType  *string
 	Accepted, Replayed, Rejected int64
 	LastRejection                *struct {
 		At      time.Time
@@ -21,7 +21,7 @@ type hook struct {
 
 // NewHooks makes the command hooks.
 func NewHooks() *cobra.Command {
-	return cli.Verb("hooks", "List the hooks that turn requests of other systems into jobs, and their counts", 0,
+	return cli.Verb("hooks", "List the hooks that turn requests of other systems into jobs or events, and their counts", 0,
 		func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(cmd, cli.Path("hooks"), func(w io.Writer, page struct{ Hooks []hook }) error {
 				head := "HOOK\tOWNER\tSIGNATURE\tTYPE\tACCEPTED\tREPLAYED\tREJECTED\tLAST REJECTION"
@@ -31,8 +31,12 @@ func NewHooks() *cobra.Command {
 					if h.LastRejection != nil {
 						last = cli.At(&h.LastRejection.At) + " " + h.LastRejection.Message
 					}
+					becomes := cli.OrDash(h.JobType)
+					if h.EventType != nil {
+						becomes = "event " + *h.EventType
+					}
 					return []any{
-						h.Name, cli.OrDash(h.OwnerID), h.Signature, cli.OrDash(h.JobType), h.Accepted, h.Replayed, h.Rejected, last,
+						h.Name, cli.OrDash(h.OwnerID), h.Signature, becomes, h.Accepted, h.Replayed, h.Rejected, last,
 					}
 				})
 			})

@@ -189,7 +189,7 @@ func (a *Attempt) resultOf() client.WorkResult {
 	case errors.As(a.err, &final):
 		failure = &Failure{Code: final.Code, Message: final.Message}
 	case errors.As(a.err, &called):
-		failure = &Failure{Code: "WORKER.CALL_FAILED", Message: called.Error()}
+		failure = &Failure{Code: "WORKER.CHILD_FAILED", Message: called.Error()}
 	case errors.Is(a.err, ErrStopping), errors.Is(cause, ErrStopping): // given back
 		r.Status, r.Delay = client.WorkSnoozed, time.Millisecond
 		return r

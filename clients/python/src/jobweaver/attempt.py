@@ -281,7 +281,7 @@ class CallFailed(NotRetryable):
         self.call, self.job = call, job
         status, job_id = (job.status, job.job_id) if job else ("FAILED", None)
         why = f": {job.last_error.error_code}: {job.last_error.message}" if job and job.last_error else ""
-        super().__init__(f"{call}: job {job_id} is {status}{why}", error_code="WORKER.CALL_FAILED")
+        super().__init__(f"{call}: job {job_id} is {status}{why}", error_code="WORKER.CHILD_FAILED")
 
 
 class RetryAfter(AttemptFailed):
