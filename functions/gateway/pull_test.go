@@ -32,6 +32,7 @@ type puller struct {
 	sent       []pullwire.Settle
 	saved      []pullwire.Checkpoints
 	stops      bool
+	over       bool // all attempts are over
 }
 
 func newPuller(t *testing.T) *puller {
@@ -59,7 +60,13 @@ func newPuller(t *testing.T) *puller {
 			p.claim(w, body)
 		case pullwire.HeartbeatPath:
 			p.heartbeats = append(p.heartbeats, decoded[pullwire.Heartbeat](body))
-			_ = json.NewEncoder(w).Encode(pullwire.HeartbeatAnswer{Cancelled: []string{}, Lost: []string{}})
+			answer := pullwire.HeartbeatAnswer{Cancelled: []string{}, Lost: []string{}}
+			for _, a := range p.heartbeats[len(p.heartbeats)-1].Attempts {
+				if p.over {
+					answer.Lost = append(answer.Lost, a.Token)
+				}
+			}
+			_ = json.NewEncoder(w).Encode(answer)
 		case pullwire.CheckpointPath:
 			s := decoded[pullwire.Checkpoints](body)
 			p.saved = append(p.saved, s)

@@ -27,6 +27,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -102,7 +103,7 @@ func (a *API) Ask(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, answer)
+	return edge.Answer(c, http.StatusOK, answer, pullwire.Unescaped)
 }
 
 // requests checks the requests of the jobs that the handler calls, by the index of their wait.
