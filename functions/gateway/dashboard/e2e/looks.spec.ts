@@ -38,7 +38,7 @@ const attempt = (n: number, started: number, finished: number): Schemas['Attempt
 });
 const job: Schemas['Job'] = {
   ...summary(4, failed), payload: { order: 17 }, after: [], onDependencyFailure: null, schedule: null, callbackUrl: null, runAgainOf: null,
-  runAgainAs: null, logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
+  runAgainAs: null, parentId: null, waits: [], logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
   history: [
     move('PENDING', 240, 0), move('QUEUED', 235, 1), move('RUNNING', 234, 1), move('RETRYING', 204, 1), move('PENDING', 160, 1),
     move('QUEUED', 155, 2), move('RUNNING', 154, 2), move('FAILED', 124, 2),

@@ -928,11 +928,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Submit a job as a CloudEvent
+         * Submit a job as a CloudEvent, or send an event to handlers that wait for it
          * @description Binary (ce- headers), structured or batched. An event of type `io.jobweaver.job.submit.v1` carries a JobRequest
-         *     and takes no query parameters. An event of any other type needs `jobType`: its data is the payload, and the
-         *     query parameters are the rest of the request. Events of an owner with the same source and id make one job,
-         *     whatever their bodies. One bad event in a batch refuses the whole batch.
+         *     and takes no query parameters. With `jobType`, an event of any other type becomes a job, too: its data is the
+         *     payload, and the query parameters are the rest of the request. Without it, the event is for handlers that wait
+         *     for its type, now or within RETAIN_EVENTS: it wakes their jobs. Its data has at most 256 KiB. Events of an owner
+         *     with the same source and id count once, whatever their bodies. One bad event in a batch refuses the whole
+         *     batch, and so does a mixture of the two kinds.
          */
         post: operations["receiveEvent"];
         delete?: never;
@@ -952,7 +954,7 @@ export interface paths {
         put?: never;
         /**
          * Receive a signed request of another system
-         * @description A hook of HOOKS_FILE verifies the signature of the request and makes a job of it. The same message again is the same job, and is answered with 200. A request that only tests the connection (GitHub's ping, Slack's challenge) is answered with 200 and a text.
+         * @description A hook of HOOKS_FILE verifies the signature of the request and makes a job of it, or an event for handlers that wait. The same message again is the same job or event, and is answered with 200. A request that only tests the connection (GitHub's ping, Slack's challenge) is answered with 200 and a text.
          */
         post: operations["receiveHook"];
         delete?: never;
@@ -1090,6 +1092,33 @@ export interface paths {
          *     than 64 KiB. 503: it is not known whether the checkpoint is stored; send it again, which is safe.
          */
         post: operations["saveCheckpoints"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workers/wait": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Wait for events, and call jobs, from within a handler
+         * @description Keeps what the handler of an attempt waits for, and answers how each wait stands. A wait is for an event that is
+         *     sent to POST /events, or for the end of a job that it makes (a call; this needs the role submit, too). OPEN: end
+         *     the attempt with SNOOZED and delayMs; when the wait is done, the job runs again at once, and asks again. A wait
+         *     is known by its name in its job: it answers the same in all attempts, and a call makes one job. An event is
+         *     given to a job once. If it came before, within RETAIN_EVENTS, the wait is DONE at once. When the job ends, jobs
+         *     that it has called and that have not ended are cancelled; if it is retried then, it makes those anew that have
+         *     not completed. The job of a call takes no after, forEach, orderingKey, idempotencyKey or policy: it could wait
+         *     for its caller.
+         */
+        post: operations["waitInAttempt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1774,6 +1803,107 @@ export interface components {
             number: number;
             /** @description Any JSON of at most 64 KiB; null is none. */
             checkpoint: unknown | null;
+        };
+        WorkWaits: {
+            worker: components["schemas"]["WorkerName"];
+            token: components["schemas"]["WorkToken"];
+            /** @description A job has at most 1,000. */
+            waits: components["schemas"]["WorkWait"][];
+        };
+        /** @description Either event or job is required. */
+        WorkWait: {
+            /** @description By which the wait is known in all attempts of the job. */
+            name: string;
+            /** @description The waits of a group wake their job when all of them are done. */
+            group?: string | null;
+            /** @description Of an event: after this time the wait is TIMED_OUT. Null: none. */
+            timeoutMs?: number | null;
+            event?: null | components["schemas"]["EventWait"];
+            /** @description The job that the handler calls. */
+            job?: null | components["schemas"]["JobRequest"];
+        };
+        EventWait: {
+            type: string;
+            source?: string | null;
+            subject?: string | null;
+            /**
+             * @description Members that the data must have, by their paths (order.id), with their values: texts, numbers, booleans or
+             *     null. Of an event 500 members are compared, to a depth of 8, and none in an array.
+             */
+            match?: {
+                [key: string]: string | number | boolean | null;
+            } | null;
+        };
+        WorkWaitAnswer: {
+            /**
+             * Format: int64
+             * @description The delayMs with which to settle the attempt as SNOOZED. Null if no wait is open.
+             */
+            delayMs: number | null;
+            waits: components["schemas"]["WorkWaitState"][];
+        };
+        WorkWaitState: {
+            name: string;
+            status: components["schemas"]["WaitStatus"];
+            until: components["schemas"]["InstantOrNull"];
+            /** @description Of a wait for an event that is DONE. */
+            event?: components["schemas"]["ReceivedEvent"];
+            /** @description Of a call. */
+            job?: components["schemas"]["WorkCalledJob"];
+        };
+        WorkCalledJob: {
+            /** @description Null if the job was deleted; then it counts as FAILED. */
+            jobId: components["schemas"]["IdOrNull"];
+            status: components["schemas"]["Status"];
+            /** @description Once it is COMPLETED. */
+            output: unknown;
+            lastError: components["schemas"]["LastErrorOrNull"];
+        };
+        /**
+         * @description CLOSED: the job ended first. If it is retried and asks again, the wait is open again.
+         * @enum {string}
+         */
+        WaitStatus: "OPEN" | "DONE" | "TIMED_OUT" | "CLOSED";
+        /** @description The event with its attributes and its data, as in CloudEvents' JSON format. */
+        ReceivedEvent: {
+            id: string;
+            source: string;
+            type: string;
+            /** Format: date-time */
+            time?: string;
+            subject?: string;
+            data?: unknown;
+        } & {
+            [key: string]: unknown;
+        };
+        EventKept: {
+            /** @description The id of the event. */
+            eventId: string;
+            /** @description The jobs whose handlers waited for it. */
+            jobs: number;
+        };
+        EventsKept: {
+            events: components["schemas"]["EventKept"][];
+        };
+        /** @description What the handler waits for, or has waited for. */
+        JobWait: {
+            name: string;
+            status: components["schemas"]["WaitStatus"];
+            /** Format: date-time */
+            createdAt: string;
+            until: components["schemas"]["InstantOrNull"];
+            doneAt: components["schemas"]["InstantOrNull"];
+            /** @description What it names of the event. Null if it waits for a job. */
+            event: null | components["schemas"]["EventWait"];
+            /** @description The event that has come. */
+            received: null | components["schemas"]["ReceivedEvent"];
+            /** @description The job that the handler has called. Null if it waits for an event, or if the job was deleted. */
+            job: null | components["schemas"]["CalledJob"];
+        };
+        CalledJob: {
+            jobId: components["schemas"]["Id"];
+            jobType: string;
+            status: components["schemas"]["Status"];
         };
         WorkSettle: {
             worker: components["schemas"]["WorkerName"];
@@ -3058,11 +3188,13 @@ export interface components {
             ownerId: string | null;
             /** @enum {string} */
             signature: "standard-webhooks" | "github" | "stripe" | "slack" | "header";
-            /** @description Null if each request decides. */
+            /** @description Null if each request decides, or becomes an event. */
             jobType: string | null;
+            /** @description Null if each request decides, or becomes a job. */
+            eventType: string | null;
             /**
              * Format: int64
-             * @description Requests that became jobs.
+             * @description Requests that became jobs or events.
              */
             accepted: number;
             /**
@@ -3315,6 +3447,10 @@ export interface components {
             runAgainOf: components["schemas"]["IdOrNull"];
             /** @description The newest job that runs this one again; null if there is none. */
             runAgainAs: components["schemas"]["IdOrNull"];
+            /** @description The job whose handler has called this one; null for most. */
+            parentId: components["schemas"]["IdOrNull"];
+            /** @description The oldest first. */
+            waits: components["schemas"]["JobWait"][];
             /** @description The jobs that must end first. */
             after: components["schemas"]["Id"][];
             /** @description How jobs in after have to end, by their ids. Null if no entry was submitted with a condition. */
@@ -6962,6 +7098,8 @@ export interface operations {
     receiveEvent: {
         parameters: {
             query?: {
+                /** @description Only without jobType, and without authentication. The owner whose handlers may get the event. */
+                ownerId?: components["schemas"]["Key"];
                 jobType?: components["schemas"]["JobType"];
                 queue?: components["schemas"]["Queue"];
                 priority?: components["schemas"]["Priority"];
@@ -7059,14 +7197,24 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The jobs are stored and will run. An event that arrived before is answered with the job that it made. */
+            /** @description The event for handlers arrived before. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventKept"];
+                };
+            };
+            /** @description The jobs are stored and will run. An event that arrived before is answered with the job that it made. Or the events are stored, for handlers that wait. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EventAccepted"] | components["schemas"]["EventsAccepted"];
+                    "application/json": components["schemas"]["EventAccepted"] | components["schemas"]["EventsAccepted"] | components["schemas"]["EventKept"] | components["schemas"]["EventsKept"];
                     "*/*": unknown;
                 };
             };
@@ -7130,19 +7278,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["Accepted"] | components["schemas"]["EventKept"];
                     /** @example pong */
                     "text/plain": string;
                 };
             };
-            /** @description The job is stored. */
+            /** @description The job or the event is stored. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["Accepted"] | components["schemas"]["EventKept"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7485,6 +7633,67 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    waitInAttempt: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "worker": "host-1",
+                 *       "token": "5f2d0c9a41.01936f3e-5f3e-7cc0-8000-0123456789ab.1.kq3zr7hxw2c5nvd4m6p7s2t3ba",
+                 *       "waits": [
+                 *         {
+                 *           "name": "paid",
+                 *           "timeoutMs": 604800000,
+                 *           "event": {
+                 *             "type": "com.shop.payment.settled",
+                 *             "match": {
+                 *               "orderId": "A-17"
+                 *             }
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WorkWaits"];
+            };
+        };
+        responses: {
+            /** @description How each wait stands, in the order of the waits. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkWaitAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -77,6 +77,7 @@ export function About({ job }: { job: Job }) {
         )}
       </Fact>
       <Fact name="Event">{job.event && `${job.event.id} of ${job.event.source}`}</Fact>
+      <Fact name="Called by">{job.parentId && <Link href={paths.job(job.parentId)}>{job.parentId}</Link>}</Fact>
       <Fact name="Runs again">{job.runAgainOf && <Link href={paths.job(job.runAgainOf)}>{job.runAgainOf}</Link>}</Fact>
       <Fact name="Run again as">{job.runAgainAs && <Link href={paths.job(job.runAgainAs)}>{job.runAgainAs}</Link>}</Fact>
       <Fact name="Callback">{job.callbackUrl}</Fact>

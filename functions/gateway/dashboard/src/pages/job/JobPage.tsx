@@ -18,6 +18,7 @@ import { JobActions } from './JobActions';
 import { OrderingKey } from './OrderingKey';
 import { Outcome } from './Outcome';
 import { hasEnded, jobQuery } from './queries';
+import { Waits } from './Waits';
 import './Job.css';
 
 /** JobPage shows what a job does, why, what it did before, and which commands are possible. */
@@ -70,6 +71,7 @@ export default function JobPage() {
       <div className="job-grid">
         <div className="stack">
           <Attempts job={job} />
+          <Waits job={job} />
           <Folds job={job} />
           <Deliveries job={job} />
         </div>
