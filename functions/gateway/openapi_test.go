@@ -173,7 +173,7 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 	for _, fields := range []string{
 		``, `"maxRetryCount": 0`, `"maxRetryCount": 100`, `"maxRetryCount": 101`, `"maxRetryCount": -1`,
 		`"maxRetryCount": 1.5`, `"maxRetryCount": 1.0`, `"delayMs": 452.00`, `"priority": -5.0`, `"maxRetryCount": null`, `"priority": 9`, `"priority": 10`, `"queue": "a-1"`,
-		`"queue": "A"`, `"queue": ""`, `"timeoutMs": 0`, `"timeoutMs": 86400000`, `"timeoutMs": 86400001`,
+		`"queue": "A"`, `"queue": ""`, `"timeoutMs": 0`, `"timeoutMs": 604800000`, `"timeoutMs": 604800001`,
 		`"delayMs": 315360000000`, `"delayMs": 315360000001`, `"delayMs": 0, "runAt": "2026-11-22T08:00:00Z"`,
 		`"runAt": "2026-11-22T08:00:00+01:00"`, `"runAt": "2026-11-22"`, `"runAt": "1969-12-31T23:59:59Z"`, `"runAt": 5`, `"x": 1`,
 		`"idempotencyKey": "` + long + `"`, `"idempotencyKey": "` + long + `x"`, `"idempotencyKey": ""`,

@@ -52,7 +52,7 @@ func (s *Spec) Bytes() json.RawMessage {
 const (
 	MaxPriority   = 9
 	MaxRetryCount = 100
-	MaxTimeout    = 24 * time.Hour
+	MaxTimeout    = 7 * 24 * time.Hour // the timers of workers in JavaScript hold 24 days
 )
 
 // Check returns an error that wraps ErrInvalid unless each member is within its limits.

@@ -15,7 +15,7 @@ import (
 // Limits of a simulation. Lengths of text are in characters.
 const (
 	MaxSteps      = 1_000
-	MaxSleep      = 24 * time.Hour // also of HTTP_CALL's latencyMs; a job's timeout cannot be longer
+	MaxSleep      = 24 * time.Hour // also of HTTP_CALL's latencyMs
 	MaxIterations = 10_000_000_000 // some seconds to a minute of one core
 	MaxURL        = 2_048
 )

@@ -262,6 +262,7 @@ func (x *run) collect(ctx context.Context) {
 	r.Faults = x.Since(r.Began)
 	x.log.mu.Lock()
 	defer x.log.mu.Unlock()
+	r.Events = x.log.events
 	r.Runs, r.Backs, r.Arrivals, r.Steps, r.Mails = x.log.runs, x.log.backs, x.log.arrivals, x.log.steps, x.log.mails
 }
 

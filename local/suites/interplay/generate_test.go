@@ -322,7 +322,7 @@ func (d *drawing) acts(kind string) (list []Act) {
 		case stepsType:
 			a.Do = pick(d, "act", actOK, actFail, actOK, actFatal)
 		case "PULL":
-			a.Do = pick(d, "act", actOK, actFail, actOK, actLater, actTwice, actSnooze, actFatal, actAfter, actTardy)
+			a.Do = pick(d, "act", actOK, actFail, actOK, actLater, actTwice, actSnooze, actFatal, actAfter, actTardy, actReceive)
 			if a.Do == actTardy && d.eighths("silent", 2) {
 				a.Do = actHang // takes the lease of 15 s
 			}
@@ -335,7 +335,8 @@ func (d *drawing) acts(kind string) (list []Act) {
 		a.Saves = kind != "EXTERNAL" && kind != stepsType && kind != emailType && a.Do != actHang && a.Do != actDrop && a.Do != actTardy && d.eighths("saves", 2)
 		list = append(list, a)
 	}
-	if last := &list[len(list)-1]; last.Do == actSnooze { // a job that only snoozes does not end
+	// A job that only snoozes, or waits for one event after another, does not end.
+	if last := &list[len(list)-1]; last.Do == actSnooze || last.Do == actReceive {
 		last.Do = actOK
 	}
 	return list

@@ -29,7 +29,7 @@ var (
 		"order", "singleton", "drop", "unique", "throttle", "debounce", "idempotency", "own id",
 		"after", "condition", "any end", "batch", "flow", "fan-out", "element", "$output", "default",
 		"runAt", "expiresAt", "priority", "fairness", "keepBuild", "tags", "callbackUrl", "created queue",
-		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "checkpoint",
+		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "receive", "checkpoint",
 		"waits", "early", "back twice", "wrong secret", "progress", "no callback", "late callback", "retried", "lost",
 	}
 	happenings = []string{
@@ -127,7 +127,7 @@ func (f *facts) features(j *client.Job) map[string]bool {
 
 var actNames = map[string]string{
 	actFail: "fails", actFatal: "fatal", actAfter: "retry after", actSnooze: "snooze", actDrop: "dropped", actHang: "timeout",
-	actTardy: "tardy", actLater: "waits",
+	actTardy: "tardy", actLater: "waits", actReceive: "receive",
 }
 
 var backNames = map[string]string{

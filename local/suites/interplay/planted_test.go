@@ -272,6 +272,10 @@ var planted = map[string]func(*facts) bool{
 			return false
 		})
 	},
+	"received": ran(func(f *facts, j *client.Job, r *Run) {
+		f.Events = append(f.Events, &Sent{ID: j.JobID + " 0", At: r.Start})
+		r.Waits = append(r.Waits, Heard{Name: j.JobID + " 0", Asked: r.Start.Add(time.Second), Status: client.WaitOpen})
+	}),
 	"checkpoint": ran(func(_ *facts, _ *client.Job, r *Run) { r.Had = `{"saved":9}` }),
 	"steps": ran(func(f *facts, j *client.Job, r *Run) {
 		s := &StepRun{Job: j.JobID, Step: "first", Start: r.Start}

@@ -107,6 +107,8 @@ const (
 	actLater  = "later" // hands the attempt to an outside system
 	actTwice  = "twice" // of a pull worker: settles twice
 	actTardy  = "tardy" // of a pull worker: settles after its timeout
+
+	actReceive = "receive" // of a pull worker: waits for an event
 )
 
 // How an outside system calls back.

@@ -24,6 +24,7 @@ type puller struct {
 	owner string                    // of its key
 	hands sync.Map                  // tokens of attempts that get heartbeats
 	other map[string]*client.Client // by type: with the key of the owner to which jobs of the type do not belong
+	owns  map[string]*client.Client // by type: with that of their owner
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
@@ -31,6 +32,7 @@ func (x *run) pull(api *client.Client, name, owner string) *puller {
 		api: api, name: name, owner: owner,
 		logs:  map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log},
 		other: map[string]*client.Client{x.own("type"): x.other.API, x.other.own("type"): x.API},
+		owns:  map[string]*client.Client{x.own("type"): x.API, x.other.own("type"): x.other.API},
 	}
 }
 
@@ -120,8 +122,16 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 		p.steal(ctx, log, a, r)
 		p.save(ctx, log, a, r)
 	}
+	delay, answered := p.receive(ctx, log, a, r, act)
+	if !answered {
+		log.ends(r, "cut", func() { r.Cut = true })
+		return
+	}
 	result := client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.FAILED"}
 	how := act.Do
+	if how == actReceive && delay == 0 {
+		act.Do, how = actOK, actOK
+	}
 	switch act.Do {
 	case actFail:
 	case actFatal:
@@ -130,6 +140,8 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 		result.RetryAfter = time.Second
 	case actSnooze:
 		result = client.WorkResult{Token: a.Token, Status: client.WorkSnoozed, Delay: 200 * time.Millisecond}
+	case actReceive:
+		result = client.WorkResult{Token: a.Token, Status: client.WorkSnoozed, Delay: delay}
 	case actLater:
 		result = client.WorkResult{Token: a.Token, Status: client.Waiting, CallbackTimeout: 2 * time.Second}
 		if act.Back != backNever && act.Back != backLate {
@@ -150,7 +162,9 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	}
 	log.ends(r, how, func() {
 		r.Output = result.Output
-		r.DelayMs = int(max(result.RetryAfter, result.Delay).Milliseconds())
+		if how != actReceive { // an event shortens it
+			r.DelayMs = int(max(result.RetryAfter, result.Delay).Milliseconds())
+		}
 		r.Cut = act.Do == actTardy
 	})
 	p.settle(ctx, log, r, result)
@@ -212,4 +226,73 @@ func (p *puller) save(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	if err == nil && answers[0].Status == 200 || err != nil { // without an answer it may be stored
 		log.saves(r)
 	}
+}
+
+// receive asks about the waits of the job, one more of which an act begins, and sends its event: before, meanwhile, or
+// a while after. It returns the delay with which to snooze.
+func (p *puller) receive(
+	ctx context.Context, log *Log, a client.WorkAttempt, r *Run, act Act,
+) (delay time.Duration, answered bool) {
+	names := log.waitsOf(a.JobID, act.Do == actReceive)
+	if len(names) == 0 {
+		return 0, true
+	}
+	if act.Do == actReceive {
+		p.send(log, a.JobType, names[len(names)-1], act.Ms)
+	}
+	waits := make([]client.WorkWait, len(names))
+	for i, name := range names {
+		waits[i] = client.WorkWait{Name: name, Event: &client.EventWait{Type: waitedFor, Match: map[string]any{"wait.name": name}}}
+	}
+	for began := time.Now(); time.Since(began) < answerWithin && ctx.Err() == nil; retry.Pause(ctx, 200*time.Millisecond) {
+		asked := time.Now()
+		answer, err := p.api.WaitInAttempt(ctx, p.name, a.Token, waits...)
+		var refused *client.Error
+		if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+			return 0, false
+		}
+		if err != nil {
+			continue
+		}
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		for _, w := range answer.Waits {
+			heard := Heard{Name: w.Name, Asked: asked, Status: w.Status}
+			if w.Event != nil {
+				heard.Event = w.Event.ID
+			}
+			r.Waits = append(r.Waits, heard)
+		}
+		return answer.Delay, true
+	}
+	return 0, false
+}
+
+// waitedFor is the type of all events for handlers.
+const waitedFor = "com.example.interplay"
+
+// send sends an event twice, until each has a 2xx. With 0 it returns after the first one.
+func (p *puller) send(log *Log, jobType, id string, afterMs int) {
+	e := client.CloudEvent{
+		ID: id, Source: "/witness", Type: waitedFor, Data: json.RawMessage(fmt.Sprintf(`{"wait": {"name": %q, "n": 1}}`, id)),
+	}
+	once := func() {
+		for began := time.Now(); time.Since(began) < 4*answerWithin; {
+			if _, err := p.owns[jobType].SendEvent(log.ctx, e); err == nil {
+				log.sent(id)
+				return
+			}
+			if !retry.Pause(log.ctx, 200*time.Millisecond) {
+				return
+			}
+		}
+	}
+	if afterMs == 0 {
+		once()
+	}
+	log.later.Go(func() {
+		if retry.Pause(log.ctx, time.Duration(3*afterMs)*time.Millisecond) {
+			once()
+		}
+	})
 }

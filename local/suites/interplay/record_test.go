@@ -23,6 +23,7 @@ type Record struct {
 	Specs     map[string]*Spec   `json:"specs"` // by the names of jobs
 	Runs      []*Run             `json:"runs"`
 	Backs     []*Back            `json:"backs,omitempty"`
+	Events    []*Sent            `json:"events,omitempty"` // for handlers
 	Arrivals  []*Arrival         `json:"arrivals,omitempty"`
 	Reports   map[string]*Report `json:"reports,omitempty"` // by job
 	Mails     []*Mail            `json:"mails,omitempty"`
@@ -111,8 +112,17 @@ type Run struct {
 	Saved   string          `json:"saved,omitempty"` // the one that it saved
 	DelayMs int             `json:"delayMs,omitempty"`
 	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
+	Waits   []Heard         `json:"waits,omitempty"`   // answers about the waits of its job
 	Stolen  []int           `json:"stolen,omitempty"`  // answers to the other owner, who tried to keep, save and settle it
 	Wrong   string          `json:"wrong,omitempty"`   // why the signature of the call is not good
+}
+
+// Heard is the answer about a wait.
+type Heard struct {
+	Name   string    `json:"name"` // also the id of its event
+	Asked  time.Time `json:"asked"`
+	Status string    `json:"status"`
+	Event  string    `json:"event,omitempty"` // the id of the one that it has got
 }
 
 // over returns the end of a run for comparisons with other runs: what is only noticed may be noticed late.
@@ -121,6 +131,12 @@ func (r *Run) over() time.Time {
 		return time.Time{}
 	}
 	return r.End
+}
+
+// Sent is an event for handlers, with the instant of its first 2xx.
+type Sent struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
 }
 
 // Back is one callback with its answer.

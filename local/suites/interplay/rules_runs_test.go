@@ -75,6 +75,10 @@ var runRules = []Rule{
 		(*facts).checkDelays,
 	},
 	{
+		"received", "It wakes all jobs that wait for it, and each job gets it once.", "docs/long-jobs.md",
+		(*facts).checkReceived,
+	},
+	{
 		"checkpoint", "all later attempts of the job, however the previous one ended", "docs/long-jobs.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for id, list := range f.runs {
@@ -230,6 +234,30 @@ func (f *facts) checkBacks(found func(_, _, _ string)) {
 			}
 			if !slices.Contains(expected, b.Answer) {
 				found(f.name(b.Job), fmt.Sprintf("%v for the callback %q of attempt %d", expected, b.How, b.Attempt), fmt.Sprintf("%d %s", b.Answer, b.Code))
+			}
+		}
+	}
+}
+
+// checkReceived: a wait that is done has its own event, once that was sent, in each attempt; and what was sent before
+// the question is there.
+func (f *facts) checkReceived(found func(_, _, _ string)) {
+	sent := map[string]time.Time{}
+	for _, e := range f.Events {
+		sent[e.ID] = e.At
+	}
+	for id, list := range f.runs {
+		for _, r := range list {
+			for _, w := range r.Waits {
+				at, is := sent[w.Name]
+				switch {
+				case w.Status == client.WaitDone && w.Event != w.Name:
+					found(f.name(id), fmt.Sprintf("attempt %d gets the event %q", r.Attempt, w.Name), fmt.Sprintf("%q", w.Event))
+				case w.Status == client.WaitTimedOut:
+					found(f.name(id), fmt.Sprintf("attempt %d waits for %q without a limit", r.Attempt, w.Name), w.Status)
+				case w.Status == client.WaitOpen && is && at.Before(w.Asked):
+					found(f.name(id), fmt.Sprintf("attempt %d gets the event %q, which was sent at %s", r.Attempt, w.Name, clock(at)), "it waits, asked at "+clock(w.Asked))
+				}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ func NewWitness() (*Witness, error) {
 func (w *Witness) Open(owner string, k keys) *Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &Log{ctx: context.Background(), keys: k, starts: map[string]int{}, answered: map[string]bool{}}
+	l := &Log{ctx: context.Background(), keys: k, starts: map[string]int{}, waits: map[string][]string{}, answered: map[string]bool{}}
 	w.logs[owner] = l
 	return l
 }
@@ -68,6 +69,8 @@ type Log struct {
 	arrivals []*Arrival
 	mails    []*Mail
 	steps    []*StepRun
+	waits    map[string][]string // of jobs
+	events   []*Sent
 	starts   map[string]int  // of jobs
 	answered map[string]bool // deliveries that were refused once
 	later    sync.WaitGroup
@@ -96,6 +99,25 @@ func (l *Log) start(r *Run) (Act, task) {
 	n := l.starts[r.Job]
 	l.starts[r.Job]++
 	return t.Acts[min(n, len(t.Acts)-1)], t
+}
+
+// waitsOf returns the names of the waits of a job, with a new one if another begins.
+func (l *Log) waitsOf(job string, another bool) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if another {
+		l.waits[job] = append(l.waits[job], fmt.Sprintf("%s %d", job, len(l.waits[job])))
+	}
+	return slices.Clone(l.waits[job])
+}
+
+// sent writes down the first 2xx for an event.
+func (l *Log) sent(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.ContainsFunc(l.events, func(s *Sent) bool { return s.ID == id }) {
+		l.events = append(l.events, &Sent{ID: id, At: time.Now()})
+	}
 }
 
 // ends writes down how an attempt ends, before its worker can know.
