@@ -102,7 +102,7 @@ var ownerRules = []Rule{
 			f.each(func(j *client.Job) {
 				for _, m := range j.History {
 					command := map[string]string{"retry": "retry", "change": "patch", "reschedule": "reschedule"}[m.Reason]
-					if command == "" || len(f.may(j.JobID, command)) > 0 || j.Element != nil && len(f.may(j.Element.FanOutID, command)) > 0 {
+					if command == "" || m.By == "wait" || len(f.may(j.JobID, command)) > 0 || j.Element != nil && len(f.may(j.Element.FanOutID, command)) > 0 {
 						continue
 					}
 					found(f.name(j.JobID), "no command but those of its owner", fmt.Sprintf("a %s at %s", command, clock(m.At)))
@@ -178,8 +178,15 @@ func (f *facts) checkOwnThrottle(found func(_, _, _ string)) {
 	for _, j := range f.Gone {
 		add(j)
 	}
+	unseen := map[string]bool{} // keys of jobs that were deleted before a list showed them: nothing tells what they had reserved
+	for id, s := range f.specs {
+		if s.Job.Throttle != "" && f.Jobs[id] == nil && f.Gone[id] == nil {
+			unseen[s.Job.Throttle] = true
+		}
+	}
 	for key, jobs := range lines {
-		if moved[key] {
+		name := jobs[0].Throttle.Key[strings.LastIndex(jobs[0].Throttle.Key, "-")+1:]
+		if moved[key] || unseen[name] {
 			continue
 		}
 		slices.SortFunc(jobs, func(a, b *client.Job) int { return a.RunAt.Compare(*b.RunAt) })
