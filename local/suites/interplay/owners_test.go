@@ -25,7 +25,7 @@ func (i *Installation) admit(ctx context.Context, p Program, base, suffix string
 		return nil, err
 	}
 	x := &run{
-		Installation: i, Program: p, base: base, owner: owner, hook: hook, log: i.Witness.Open(owner, secrets),
+		Installation: i, Program: p, base: base, owner: owner, hook: hook, log: i.Witness.Open(owner, hook, secrets),
 		rec: &Record{
 			Program: p, Base: base, Owner: owner, Hook: hook, Began: time.Now(), Specs: map[string]*Spec{}, Committed: map[string]bool{},
 		},

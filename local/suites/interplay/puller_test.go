@@ -25,6 +25,8 @@ type puller struct {
 	hands sync.Map                  // tokens of attempts that get heartbeats
 	other map[string]*client.Client // by type: with the key of the owner to which jobs of the type do not belong
 	owns  map[string]*client.Client // by type: with that of their owner
+	admin *client.Client            // of the installation, to which jobs without an owner belong
+	hook  *client.Client            // of the owner of the hook's jobs
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
@@ -33,6 +35,7 @@ func (x *run) pull(api *client.Client, name, owner string) *puller {
 		logs:  map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log},
 		other: map[string]*client.Client{x.own("type"): x.other.API, x.other.own("type"): x.API},
 		owns:  map[string]*client.Client{x.own("type"): x.API, x.other.own("type"): x.other.API},
+		admin: x.Installation.API, hook: x.hooked,
 	}
 }
 
@@ -238,7 +241,14 @@ func (p *puller) receive(
 		return 0, true
 	}
 	if act.Do == actReceive {
-		p.send(log, a.JobType, names[len(names)-1], act.Ms)
+		api := p.owns[a.JobType]
+		switch a.OwnerID {
+		case "":
+			api = p.admin
+		case log.hook:
+			api = p.hook
+		}
+		send(log, api, names[len(names)-1], act.Ms)
 	}
 	waits := make([]client.WorkWait, len(names))
 	for i, name := range names {
@@ -272,13 +282,13 @@ func (p *puller) receive(
 const waitedFor = "com.example.interplay"
 
 // send sends an event twice, until each has a 2xx. With 0 it returns after the first one.
-func (p *puller) send(log *Log, jobType, id string, afterMs int) {
+func send(log *Log, api *client.Client, id string, afterMs int) {
 	e := client.CloudEvent{
 		ID: id, Source: "/witness", Type: waitedFor, Data: json.RawMessage(fmt.Sprintf(`{"wait": {"name": %q, "n": 1}}`, id)),
 	}
 	once := func() {
 		for began := time.Now(); time.Since(began) < 4*answerWithin; {
-			if _, err := p.owns[jobType].SendEvent(log.ctx, e); err == nil {
+			if _, err := api.SendEvent(log.ctx, e); err == nil {
 				log.sent(id)
 				return
 			}

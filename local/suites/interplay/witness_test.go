@@ -44,10 +44,10 @@ func NewWitness() (*Witness, error) {
 }
 
 // Open makes the log of an owner.
-func (w *Witness) Open(owner string, k keys) *Log {
+func (w *Witness) Open(owner, hook string, k keys) *Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &Log{ctx: context.Background(), keys: k, starts: map[string]int{}, waits: map[string][]string{}, answered: map[string]bool{}}
+	l := &Log{ctx: context.Background(), keys: k, hook: hook, starts: map[string]int{}, waits: map[string][]string{}, answered: map[string]bool{}}
 	w.logs[owner] = l
 	return l
 }
@@ -62,6 +62,7 @@ func (w *Witness) of(owner string) *Log {
 type Log struct {
 	ctx  context.Context //nolint:containedctx // callbacks outlive the request that they follow
 	keys keys
+	hook string // the owner of the jobs that the hook makes
 
 	mu       sync.Mutex
 	runs     []*Run

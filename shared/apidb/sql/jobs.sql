@@ -225,7 +225,7 @@ with input as (
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot,
-        case when jobs.status in ('SCHEDULED', 'COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
+        case when jobs.status = 'SCHEDULED' or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
         case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
              then substr(jobs.event_source, 18)::uuid end as parent_id,
         jobs.event_id

@@ -89,9 +89,6 @@ from open
 where waits.job_id = any (array[open.job_id]) and waits.name = open.name and case when waits.status = 'OPEN' then true else false end
 returning waits.job_id;
 
--- name: WaitsWake :exec
-select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '');
-
 -- The jobs with waits that are due for a look.
 -- name: WaitsToLookAt :many
 select distinct job_id from (

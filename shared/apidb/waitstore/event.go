@@ -54,7 +54,7 @@ func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([
 		if woken == 0 {
 			return nil
 		}
-		return q.WaitsWake(ctx)
+		return q.SchedulesChanged(ctx)
 	})
 	return heard, apidb.Classify("keep events", err)
 }

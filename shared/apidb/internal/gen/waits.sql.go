@@ -535,12 +535,3 @@ func (q *Queries) WaitsToLookAt(ctx context.Context, maxWaits int32) ([]uuid.UUI
 	}
 	return items, nil
 }
-
-const WaitsWake = `-- name: WaitsWake :exec
-select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
-`
-
-func (q *Queries) WaitsWake(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, WaitsWake)
-	return err
-}
