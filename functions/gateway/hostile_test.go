@@ -73,7 +73,7 @@ var hostileJobs = map[string]struct {
 	"half a retry":                  {with(`"maxRetryCount": 0.5`), bad, "maxRetryCount"},
 	"priority 10":                   {with(`"priority": 10`), bad, "priority"},
 	"no time":                       {with(`"timeoutMs": 0`), bad, "timeoutMs"},
-	"two days":                      {with(`"timeoutMs": 172800000`), bad, "timeoutMs"},
+	"eight days":                    {with(`"timeoutMs": 691200000`), bad, "timeoutMs"},
 	"a delay of a century":          {with(`"delayMs": 3155760000000`), bad, "delayMs"},
 	"a time in a century":           {with(`"runAt": "2126-01-01T00:00:00Z"`), bad, "runAt"},
 	"a time without a zone":         {with(`"runAt": "2026-11-22T08:00:00"`), bad, "runAt"},

@@ -96,6 +96,9 @@ var bodies = map[string]func(things) []string{
 	"saveCheckpoints": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "checkpoints": [{"token": "%s.1", "number": 1, "checkpoint": 1}]}`, x.job)}
 	},
+	"waitInAttempt": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "token": "0000000000.%s.1.x", "waits": [{"name": "a", "event": {"type": "a"}}]}`, x.job)}
+	},
 	"settleAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "results": [{"token": "%s.1", "status": "COMPLETED"}]}`, x.job)}
 	},

@@ -14,7 +14,7 @@ import (
 
 // groups are the groups of commands in --help, with their order.
 var groups = []struct{ title, commands string }{
-	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
+	{"Jobs", "submit event get list watch logs cancel retry reschedule change run-again delete dead work"},
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
@@ -88,6 +88,7 @@ jobweaver limit type EMAIL --none`,
 	"queue create": "jobweaver queue create reports\njobweaver queue create images --workers pull",
 	"queue remove": "jobweaver queue remove reports --drain --wait",
 	"resume":       "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
+	"event send":   `jobweaver event send com.shop.paid '{"order":"A-17","cents":900}'`,
 	"callback":     `jobweaver callback ID 1 completed '{"shipment":17}'`,
 	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
 jobweaver outbox install postgres://owner@db.example:5432/shop

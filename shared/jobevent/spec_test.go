@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -85,7 +84,7 @@ func TestASpecOutOfBoundsIsRefused(t *testing.T) {
 		func(s *jobevent.Spec) { s.MaxRetryCount = -1 },
 		func(s *jobevent.Spec) { s.MaxRetryCount = jobevent.MaxRetryCount + 1 },
 		func(s *jobevent.Spec) { s.TimeoutMs = 0 },
-		func(s *jobevent.Spec) { s.TimeoutMs = (24 * time.Hour).Milliseconds() + 1 },
+		func(s *jobevent.Spec) { s.TimeoutMs = jobevent.MaxTimeout.Milliseconds() + 1 },
 	} {
 		spec := good
 		if change(&spec); !errors.Is(spec.Check(), jobevent.ErrInvalid) {

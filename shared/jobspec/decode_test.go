@@ -191,7 +191,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a singleton with an ordering key": {job(`"singleton": {"key": "k", "else": "drop"}, "orderingKey": "k"`), "singleton"},
 		"fractions for integers": {job(`"maxRetryCount": 1.5, "priority": 1e0, "timeoutMs": 0.5`),
 			"maxRetryCount priority timeoutMs"},
-		"integers beyond their limits": {job(`"maxRetryCount": 101, "priority": 10, "timeoutMs": 86400001`),
+		"integers beyond their limits": {job(`"maxRetryCount": 101, "priority": 10, "timeoutMs": 604800001`),
 			"maxRetryCount priority timeoutMs"},
 		"integers below their limits": {job(`"maxRetryCount": -1, "priority": -1, "timeoutMs": 0`),
 			"maxRetryCount priority timeoutMs"},

@@ -77,7 +77,7 @@ func TestParseTypeDefaultsRefuses(t *testing.T) {
 		`{"A B": {}}`:                            `["A B"] must be a letter, then`,
 		`{"": {"maxRetryCount": 1}}`:             `[""] must be a letter, then`,
 		`{"OWN": {"maxRetryCount": 101}}`:        "OWN.maxRetryCount must be from 0 to 100",
-		`{"OWN": {"timeoutMs": 0}}`:              "OWN.timeoutMs must be from 1 to 86400000",
+		`{"OWN": {"timeoutMs": 0}}`:              "OWN.timeoutMs must be from 1 to 604800000",
 		`{"OWN": {"priority": 1}}`:               "OWN.priority is not a known field",
 		`{"OWN": {"retryPolicy": {"type":"x"}}}`: "OWN.retryPolicy.type must be",
 		`{"OWN": {}, "OWN": {}}`:                 "OWN",
