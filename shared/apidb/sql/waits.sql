@@ -101,12 +101,13 @@ select coalesce((select extract(epoch from look_at - now()) from waits where loo
 -- Stores what follows from a look at waits of a job.
 -- name: WaitsLooked :exec
 with input as (
-    select unnest(@names::text[]) as name, unnest(@statuses::text[]) as status, unnest(@look_agains::boolean[]) as look_again
+    select unnest(@names::text[]) as name, unnest(@statuses::text[]) as status,
+        nullif(unnest(@agains_ms::bigint[]), 0) as again_ms -- null: never
 )
 update waits set
     status  = input.status,
     done_at = case when input.status = 'OPEN' then null else coalesce(waits.done_at, now()) end,
-    look_at = case when input.status = 'OPEN' then waits.until_at when input.look_again then now() + @again::interval end
+    look_at = case when input.status = 'OPEN' then waits.until_at else now() + interval '1 ms' * input.again_ms end
 from input
 where waits.job_id = any (array[@job_id::uuid]) and waits.name = input.name;
 

@@ -22,6 +22,9 @@ const (
 	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status that says that the job is
 	// SCHEDULED leads to a look at once, so this is for a status that comes late and for a command that is not answered.
 	lookAgain = time.Second
+	// lookLater is when a wait is looked at again after its job was woken, unless the handler has asked by then: the
+	// scheduler's database may have been restored to a moment before.
+	lookLater = 10 * time.Minute
 
 	by = "wait"
 )
@@ -72,7 +75,7 @@ func (s *Store) lookAt(ctx context.Context, id uuid.UUID) (commands []commandsto
 		if err != nil {
 			return err
 		}
-		l := look{q: q, job: job, id: id, p: gen.WaitsLookedParams{JobID: id, Again: lookAgain}}
+		l := look{q: q, job: job, id: id, p: gen.WaitsLookedParams{JobID: id}}
 		if jobstate.Status(job.Status).Terminal() {
 			err = l.end(ctx, rows)
 		} else {
@@ -96,10 +99,11 @@ type look struct {
 	commands []commandstore.Command
 }
 
-func (l *look) note(row gen.WaitsLockRow, status Status, again bool) {
+// note stores what follows for a wait; again is when it is looked at again, 0: never.
+func (l *look) note(row gen.WaitsLockRow, status Status, again time.Duration) {
 	l.p.Names = append(l.p.Names, row.Name)
 	l.p.Statuses = append(l.p.Statuses, string(status))
-	l.p.LookAgains = append(l.p.LookAgains, again)
+	l.p.AgainsMs = append(l.p.AgainsMs, again.Milliseconds())
 }
 
 // wake reschedules a job that waits, once one of its waits is done with all others of its group.
@@ -123,7 +127,7 @@ func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
 			asked, has = max(asked, int(row.Attempt)), true
 		}
 	}
-	again := false
+	again := time.Duration(0)
 	if has {
 		var err error
 		if again, err = l.reschedule(ctx, asked); err != nil {
@@ -138,38 +142,49 @@ func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
 	return nil
 }
 
-// reschedule lets the job run now if it waits after the attempt that asked. again reports that it cannot be told yet
-// whether it will, or that another command is not answered.
-func (l *look) reschedule(ctx context.Context, asked int) (again bool, err error) {
+// reschedule lets the job run now if it waits after the attempt that asked. again is when to look again, since it cannot
+// be known yet whether the job will run, or another command is not answered.
+func (l *look) reschedule(ctx context.Context, asked int) (again time.Duration, err error) {
 	attempt := int(l.job.Attempt)
+	over := true // the attempt that asked
 	switch jobstate.Status(l.job.Status) {
 	case jobstate.Scheduled:
-		if attempt < asked {
-			return true, nil
+		if attempt >= asked {
+			again, err = l.command(ctx, l.id, jobevent.CommandReschedule, &l.job.At)
+			if again == 0 && attempt == asked {
+				again = lookLater
+			}
+			return again, err
 		}
+		over = false
 	case jobstate.Pending, jobstate.Retrying: // it runs again anyway
-		return attempt < asked, nil
+		over = attempt >= asked
 	case jobstate.Queued, jobstate.Running, jobstate.Waiting: // an attempt after it asks by itself
-		return attempt <= asked, nil
+		over = attempt > asked
 	case jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
 	}
-	return l.command(ctx, l.id, jobevent.CommandReschedule, &l.job.At)
+	if !over {
+		again = lookAgain
+	}
+	return again, nil
 }
 
-// command keeps a command. again reports that another command of the job is not answered yet.
-func (l *look) command(ctx context.Context, id uuid.UUID, command string, runAt *time.Time) (again bool, err error) {
+// command keeps a command. again is when to try it again, since another command of the job is not answered yet.
+func (l *look) command(
+	ctx context.Context, id uuid.UUID, command string, runAt *time.Time,
+) (again time.Duration, err error) {
 	asked := commandstore.Command{JobID: id, Command: command, By: by, RunAt: runAt}
 	kept, err := commandstore.KeepCommandInTx(ctx, l.q, apidb.Everyone, asked, nil)
 	var refused *commandstore.RefusedError
 	switch {
-	case errors.As(err, &refused):
-		return refused.Pending != "" || refused.Callback, nil
-	case errors.Is(err, pgx.ErrNoRows):
-		return false, nil
+	case errors.As(err, &refused) && (refused.Pending != "" || refused.Callback):
+		return lookAgain, nil
+	case errors.As(err, &refused), errors.Is(err, pgx.ErrNoRows):
+		return 0, nil
 	case err == nil:
 		l.commands = append(l.commands, kept)
 	}
-	return false, err
+	return 0, err
 }
 
 // end closes the waits of a job that has ended: its children are cancelled, and if it is retried it calls those that
@@ -187,7 +202,7 @@ func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 		return err
 	}
 	for i, row := range rows {
-		status, again := Status(row.Status), false
+		status, again := Status(row.Status), time.Duration(0)
 		child := waits[i].Child
 		switch {
 		case waits[i].EventType != "" && status == Open:

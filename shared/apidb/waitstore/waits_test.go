@@ -429,3 +429,21 @@ func TestCronIsWoken(t *testing.T) {
 	f.become(t, id, jobstate.Cancelled, 1)
 	want("the end of a parent")
 }
+
+// A scheduler that was restored to a moment before the wake does not know of it.
+func TestAJobThatDoesNotRunIsWokenAgain(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "")
+	f.ask(t, id, 1, forPaid("paid", `{}`))
+	f.become(t, id, jobstate.Scheduled, 1)
+	f.send(t, "", `{}`)
+	f.wantWoken(t, id)
+	f.Exec(t, "delete from commands")
+	f.wantWoken(t)
+	f.Exec(t, "update waits set look_at = look_at - interval '10 minutes'")
+	f.wantWoken(t, id)
+	f.ask(t, id, 2, forPaid("paid", `{}`))
+	f.Exec(t, "update waits set look_at = look_at - interval '10 minutes'")
+	f.wantWoken(t)
+}

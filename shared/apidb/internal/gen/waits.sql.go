@@ -414,32 +414,31 @@ func (q *Queries) WaitsLockTypesShared(ctx context.Context, locks []int64) error
 
 const WaitsLooked = `-- name: WaitsLooked :exec
 with input as (
-    select unnest($3::text[]) as name, unnest($4::text[]) as status, unnest($5::boolean[]) as look_again
+    select unnest($2::text[]) as name, unnest($3::text[]) as status,
+        nullif(unnest($4::bigint[]), 0) as again_ms -- null: never
 )
 update waits set
     status  = input.status,
     done_at = case when input.status = 'OPEN' then null else coalesce(waits.done_at, now()) end,
-    look_at = case when input.status = 'OPEN' then waits.until_at when input.look_again then now() + $1::interval end
+    look_at = case when input.status = 'OPEN' then waits.until_at else now() + interval '1 ms' * input.again_ms end
 from input
-where waits.job_id = any (array[$2::uuid]) and waits.name = input.name
+where waits.job_id = any (array[$1::uuid]) and waits.name = input.name
 `
 
 type WaitsLookedParams struct {
-	Again      time.Duration
-	JobID      uuid.UUID
-	Names      []string
-	Statuses   []string
-	LookAgains []bool
+	JobID    uuid.UUID
+	Names    []string
+	Statuses []string
+	AgainsMs []int64
 }
 
 // Stores what follows from a look at waits of a job.
 func (q *Queries) WaitsLooked(ctx context.Context, arg WaitsLookedParams) error {
 	_, err := q.db.Exec(ctx, WaitsLooked,
-		arg.Again,
 		arg.JobID,
 		arg.Names,
 		arg.Statuses,
-		arg.LookAgains,
+		arg.AgainsMs,
 	)
 	return err
 }
