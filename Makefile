@@ -232,12 +232,12 @@ test-contract: $(CONTRACT_READY) $(CONTRACT_LINT_READY) ## lint the contract, an
 	go test -C .ci/contract -count=1 ./...
 
 # What of the clients is made of the contract.
-CLIENT_MADE := $(CLIENT_TS)/src/schema.gen.ts $(CLIENT_PY)/src/jobweaver/models.py
+CLIENT_MADE := $(CLIENT_TS)/src/schema.gen.ts $(CLIENT_PY)/src/jobweaver/models.py $(CLIENT_PY)/src/jobweaver/parts.py
 
 .PHONY: generate-clients
-generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Python clients' types, of the contract (needs Python 3.11 and Node.js 20)
+generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Python clients' types, of the contract, and Python's calls without async (needs Python 3.11 and Node.js 20)
 	cd $(CLIENT_TS) && npm run --silent generate
-	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen
+	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen && .venv/bin/python synchronous.py
 
 .PHONY: test-clients
 test-clients: packages ## the clients in Go, TypeScript and Python: current, alone, as their pages install them, and on an installation (needs Python 3.11 and Node.js 20)

@@ -1,7 +1,8 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 
 import { type AttemptContext, type Attempt, NotRetryable } from "./attempt.js";
-import type { Accepted, BatchResult, CallOptions, Job, JobRequest, JobWeaver } from "./client.js";
+import type { Accepted, BatchResult, Job, JobRequest, JobWeaver } from "./client.js";
+import type { CallOptions } from "./core.js";
 import { JobEndedError } from "./errors.js";
 import type { components } from "./schema.gen.js";
 

@@ -85,7 +85,7 @@ func (x *run) blocked(ctx context.Context, of string) {
 	if w == nil || !w.Limit.Paused || !w.Applied {
 		return
 	}
-	page, err := x.API.List(ctx, client.Filter{Status: []string{client.Pending}}, 5, "")
+	page, err := x.API.ListPage(ctx, client.Filter{Status: []string{client.Pending}}, 5, "")
 	if err != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (x *run) settle(ctx context.Context) {
 }
 
 func (x *run) stuck(ctx context.Context) (open []*client.Job) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{Status: unfinished}) {
+	for j, err := range x.API.List(ctx, client.Filter{Status: unfinished}) {
 		if err != nil {
 			return open
 		}
@@ -167,7 +167,7 @@ func (x *run) stuck(ctx context.Context) (open []*client.Job) {
 
 // busy reports whether something has not ended, is on its way, or is not known.
 func (x *run) busy(ctx context.Context) bool {
-	page, err := x.API.List(ctx, client.Filter{Status: unfinished}, 1, "")
+	page, err := x.API.ListPage(ctx, client.Filter{Status: unfinished}, 1, "")
 	if err != nil || len(page.Jobs) > 0 {
 		return true
 	}
@@ -177,13 +177,13 @@ func (x *run) busy(ctx context.Context) bool {
 		}
 	}
 	for _, id := range x.batches {
-		b, err := x.API.Batch(ctx, id, 0)
+		b, err := x.API.Batches.Get(ctx, id, 0)
 		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(b.Status) {
 			return true
 		}
 	}
 	for _, id := range x.flows {
-		f, err := x.API.Flow(ctx, id, 0)
+		f, err := x.API.Flows.Get(ctx, id, 0)
 		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(f.Status) {
 			return true
 		}
@@ -222,7 +222,7 @@ func (x *run) collect(ctx context.Context) {
 	r.Reports = map[string]*Report{}
 	x.waitForDeliveries(ctx)
 	x.read("list jobs", x.patiently(ctx, func() error {
-		for j, err := range x.API.Jobs(ctx, client.Filter{}) {
+		for j, err := range x.API.List(ctx, client.Filter{}) {
 			if err != nil {
 				return err
 			}
@@ -238,10 +238,10 @@ func (x *run) collect(ctx context.Context) {
 		x.read("get job", x.patiently(ctx, func() error { return x.collectJob(ctx, id) }))
 	}
 	for name, id := range x.batches {
-		x.read("get batch", x.patiently(ctx, func() (err error) { r.Batches[name], err = x.API.Batch(ctx, id, 0); return err }))
+		x.read("get batch", x.patiently(ctx, func() (err error) { r.Batches[name], err = x.API.Batches.Get(ctx, id, 0); return err }))
 	}
 	for name, id := range x.flows {
-		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flow(ctx, id, 0); return err }))
+		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flows.Get(ctx, id, 0); return err }))
 	}
 	for name, id := range x.bulks {
 		r.Operations[name] = new(Operation)
@@ -490,7 +490,7 @@ func refusal(err error) error {
 }
 
 func (x *run) remaining(ctx context.Context) (left []string) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{}) {
+	for j, err := range x.API.List(ctx, client.Filter{}) {
 		if err != nil {
 			return []string{notKnown + err.Error()}
 		}

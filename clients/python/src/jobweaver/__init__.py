@@ -10,6 +10,7 @@ from ._steps import (
     JobChange,
     JobRequest,
     RunAgainRequest,
+    ScheduleRequest,
     has_ended,
     is_unreached,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "ReloadEvent",
     "RetryAfter",
     "RunAgainRequest",
+    "ScheduleRequest",
     "Snooze",
     "StatsEvent",
     "StreamEvent",
