@@ -105,6 +105,7 @@ def test_asyncio_follows_a_job_by_its_stream() -> None:
     [
         ("quickstart.py", "COMPLETED\n202 API.INVALID_JOB_REQUEST\nCANCELLED API.INVALID_STATE_TRANSITION\n"),
         ("quickstart_async.py", "['COMPLETED', 'COMPLETED', 'COMPLETED']\n"),
+        ("first.py", "4200 cents for order 16\n"),
         ("task.py", "4200 cents for order 16\n2 boxes: 900 cents for order 17\n"),
         ("flow.py", "FAILED CANCELLED COMPLETED\n2\nCOMPLETED\nCOMPLETED 2\nREMOVING\n"),
     ],

@@ -56,6 +56,11 @@ test("what is wrong is an error of its type", async () => {
   await assert.rejects(jobs.submit({ ...key, priority: 9 }), ConflictError);
 });
 
+test("the first program runs", () => {
+  const printed = execFileSync(process.execPath, ["build/examples/first.js"], { encoding: "utf8" });
+  assert.equal(printed, "4200 cents for order 16\n");
+});
+
 test("tasks run alone and in a flow", () => {
   const printed = execFileSync(process.execPath, ["build/examples/task.js"], { encoding: "utf8" });
   assert.equal(printed, "4200 cents for order 16\n2 boxes: 900 cents for order 17\n");

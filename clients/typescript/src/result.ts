@@ -1,6 +1,7 @@
 import { NotRetryable, type Result } from "./attempt.js";
 
 const maxOutput = 262_144; // bytes
+const encoder = new TextEncoder();
 
 /** The members of a result, as JSON. */
 export function jsonOfResult(result: Result): string {
@@ -9,7 +10,7 @@ export function jsonOfResult(result: Result): string {
 
 /** Returns an output, or throws if it is too large. */
 export function bounded(output: string): string {
-  const bytes = new TextEncoder().encode(output).length;
+  const bytes = encoder.encode(output).length;
   if (bytes > maxOutput) {
     const message = `the output has ${bytes} bytes, ${maxOutput} are allowed`;
     throw new NotRetryable(message, { errorCode: "WORKER.OUTPUT_TOO_LARGE" });

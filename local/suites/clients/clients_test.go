@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,7 @@ func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 		t.Run("Go parts", func(t *testing.T) { goParts(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{
 			"Go quickstart": {".", "go", "run", "./clients/go"},
+			"Go first":      {".", "go", "run", "./clients/go/first"},
 			"Go tasks":      {".", "go", "run", "./clients/go/task"},
 			"TypeScript":    {"clients/typescript", "npm", "run", "--silent", "live"},
 			"Python":        {"clients/python", ".venv/bin/pytest", "-q", "-p", "no:cacheprovider", "live"},
@@ -180,6 +182,35 @@ func goGroups(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 	if !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a queue that is removed: %+v, %v", queue, err)
+	}
+}
+
+// docs/tasks.md compares the lines of the smallest programs with those of other systems.
+func TestThePageCountsTheLinesOfTheFirstPrograms(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(root + "/docs/tasks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`\(\.\./(clients/\S*first\S*)\) \| (\d+) \|`).FindAllStringSubmatch(string(page), -1)
+	for _, row := range rows {
+		program, err := os.ReadFile(filepath.Join(root, row[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := 0
+		for line := range strings.Lines(string(program)) {
+			line = strings.TrimSpace(line)
+			if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "#") {
+				lines++
+			}
+		}
+		if fmt.Sprint(lines) != row[2] {
+			t.Errorf("%s has %d lines, not %s", row[1], lines, row[2])
+		}
+	}
+	if len(rows) != 3 {
+		t.Errorf("it counts %d programs", len(rows))
 	}
 }
 
