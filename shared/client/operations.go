@@ -73,12 +73,12 @@ type Operation struct {
 
 // OperationProgress is how far an operation is.
 type OperationProgress struct {
-	Matched int64 `json:"matched"`
-	Asked   int64 `json:"asked"`
-	Applied int64 `json:"applied"`
-	Refused int64 `json:"refused"`
-	Skipped int64 `json:"skipped"`
-	Walked  bool  `json:"walked"` // it has reached all of its jobs
+	Matched int  `json:"matched"`
+	Asked   int  `json:"asked"`
+	Applied int  `json:"applied"`
+	Refused int  `json:"refused"`
+	Skipped int  `json:"skipped"`
+	Walked  bool `json:"walked"` // it has reached all of its jobs
 }
 
 // RefusalReason is why an operation skipped jobs, or they refused its command.

@@ -26,8 +26,8 @@ func fetch[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	return answer[T](ctx, c, request{method: http.MethodGet, path: path}, nil)
 }
 
-// fetchHeld is fetch; with wait above zero the answer is held until the resource ends, at most for that time and at most
-// for a minute.
+// fetchHeld is fetch; with wait above zero the answer is held until the resource ends, at most for that time and at
+// most for a minute.
 func fetchHeld[T any](ctx context.Context, c *Client, path string, wait time.Duration) (*T, error) {
 	if wait > 0 {
 		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())

@@ -1,29 +1,20 @@
 package viewcmd
 
 import (
+	"cmp"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type hook struct {
-	Name, Signature              string
-	OwnerID, JobType             *string
-	Accepted, Replayed, Rejected int64
-	LastRejection                *struct {
-		At      time.Time
-		Message string
-	}
-}
 
 // NewHooks makes the command hooks.
 func NewHooks() *cobra.Command {
 	return cli.Verb("hooks", "List the hooks that turn requests of other systems into jobs, and their counts", 0,
 		func(cmd *cobra.Command, _ []string) error {
-			return cli.Show(cmd, cli.Path("hooks"), func(w io.Writer, page struct{ Hooks []hook }) error {
+			return cli.Show(cmd, cli.Path("hooks"), func(w io.Writer, page struct{ Hooks []client.Hook }) error {
 				head := "HOOK\tOWNER\tSIGNATURE\tTYPE\tACCEPTED\tREPLAYED\tREJECTED\tLAST REJECTION"
 				none := "no hooks: HOOKS_FILE of the gateway names a file of them"
 				return cli.Table(w, head, none, len(page.Hooks), func(i int) []any {
@@ -32,7 +23,7 @@ func NewHooks() *cobra.Command {
 						last = cli.At(&h.LastRejection.At) + " " + h.LastRejection.Message
 					}
 					return []any{
-						h.Name, cli.OrDash(h.OwnerID), h.Signature, cli.OrDash(h.JobType), h.Accepted, h.Replayed, h.Rejected, last,
+						h.Name, cmp.Or(h.OwnerID, "-"), h.Signature, cmp.Or(h.JobType, "-"), h.Accepted, h.Replayed, h.Rejected, last,
 					}
 				})
 			})

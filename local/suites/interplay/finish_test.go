@@ -189,7 +189,7 @@ func (x *run) busy(ctx context.Context) bool {
 		}
 	}
 	for _, id := range x.bulks {
-		var o Operation
+		var o client.Operation
 		_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, &o)
 		if err != nil || o.Status == "RUNNING" || o.Status == "ABORTING" {
 			return true
@@ -217,7 +217,7 @@ func (x *run) strangers() (ids []string) {
 func (x *run) collect(ctx context.Context) {
 	r := x.rec
 	r.Jobs, r.Listed, r.Unchanged = map[string]*client.Job{}, map[string]*client.Job{}, map[string]int{}
-	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*Operation{}
+	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*client.Operation{}
 	r.Deliveries, r.Counts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
 	r.Reports = map[string]*Report{}
 	x.waitForDeliveries(ctx)
@@ -244,7 +244,7 @@ func (x *run) collect(ctx context.Context) {
 		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flows.Get(ctx, id, 0); return err }))
 	}
 	for name, id := range x.bulks {
-		r.Operations[name] = new(Operation)
+		r.Operations[name] = new(client.Operation)
 		x.read("get operation", x.patiently(ctx, func() error {
 			_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, r.Operations[name])
 			return err
@@ -468,7 +468,7 @@ func (x *run) clear(ctx context.Context) {
 		}
 		for _, as := range []*client.Client{x.API, x.hooked, x.Installation.API} { // each finds what its owner has
 			body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
-			var o Operation
+			var o client.Operation
 			_, err := as.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o)
 			x.read("delete what is left", refusal(err))
 			if err == nil {
