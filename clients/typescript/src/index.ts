@@ -36,7 +36,7 @@ export { FlowBuilder, type FlowCondition, FlowJob, type FlowJobOptions, type Giv
 export type { Codec, Numbers } from "./json.js";
 export { isLosslessNumber, LosslessNumber } from "lossless-json";
 export { type Connection, enqueue, enqueueStatement } from "./outbox.js";
-export * from "./parts/index.js";
+export type * from "./parts/index.js";
 export type { components, operations, paths } from "./schema.gen.js";
 export type { StreamEvent } from "./stream.js";
 export { type AnyTask, Task, type TaskDefaults, type TaskHandler, type TaskOptions, type TaskRequest, type TaskSchedule } from "./task.js";
