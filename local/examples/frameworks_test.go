@@ -59,6 +59,7 @@ func TestFunctionOfEachFrameworkChargesOnce(t *testing.T) {
 					p := start(t, "function-"+framework, command(t), "WEBHOOK_SECRET="+key, "RECEIPTS="+t.TempDir(), "NEXT_TELEMETRY_DISABLED=1")
 					chargesForJobs(t, client.New(url, ""), p.url+"/charge")
 					chargesOnce(t, p.url+"/charge", key)
+					refusesWrongData(t, p.url+"/charge", key)
 					refusesOthers(t, p.url+"/charge", key)
 				})
 			}
@@ -136,6 +137,17 @@ func chargesOnce(t *testing.T, url, key string) {
 	}
 	if got := attempt(t, url, key, other+".1", order, time.Now(), unchanged); got.status != http.StatusOK || got.body == replies[0].body {
 		t.Errorf("another job is answered %d %s", got.status, got.body)
+	}
+}
+
+// refusesWrongData sends data that is no order.
+func refusesWrongData(t *testing.T, url, key string) {
+	t.Helper()
+	for _, body := range []string{"", "null", "17", "[]", "{}", `{"order": "17"}`, `{"order": "17", "cents": "900 cents"}`} {
+		got := attempt(t, url, key, uuid.NewString()+".1", body, time.Now(), unchanged)
+		if got.status != http.StatusBadRequest || got.code() != "SHOP.BAD_ORDER" {
+			t.Errorf("%s is answered %d %s", body, got.status, got.body)
+		}
 	}
 }
 

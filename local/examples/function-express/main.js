@@ -16,7 +16,7 @@ app.post("/charge", express.text({ type: "*/*", limit: "1mb" }), async (request,
   } catch (error) {
     return response.status(401).json({ errorCode: "SHOP.BAD_SIGNATURE", message: error.message });
   }
-  const { order, cents } = body ? JSON.parse(body) : {};
+  const { order, cents } = JSON.parse(body || "{}") ?? {};
   if (typeof order !== "string" || !Number.isInteger(cents)) {
     return response.status(400).json({ errorCode: "SHOP.BAD_ORDER", message: 'the data has to be {"order": "…", "cents": …}' });
   }

@@ -12,7 +12,7 @@ export async function POST(request) {
   } catch (error) {
     return Response.json({ errorCode: "SHOP.BAD_SIGNATURE", message: error.message }, { status: 401 });
   }
-  const { order, cents } = body ? JSON.parse(body) : {};
+  const { order, cents } = JSON.parse(body || "{}") ?? {};
   if (typeof order !== "string" || !Number.isInteger(cents)) {
     const message = 'the data has to be {"order": "…", "cents": …}';
     return Response.json({ errorCode: "SHOP.BAD_ORDER", message }, { status: 400 });
