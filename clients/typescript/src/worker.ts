@@ -192,9 +192,8 @@ export class Worker<Types extends object = AnyJobTypes> {
       const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are in the gateway's time, and a Date has whole seconds
       answer.attempts.forEach((attempt) => this.#start(attempt, Date.now() - wrong));
       const atOnce = answer.attempts.length === 0 && Date.now() - begin < wait / 2; // as a stopping instance answers
-      if (atOnce) {
-        await sleep(backoff(early), stop).catch(() => undefined);
-      }
+      // Without a pause further claims would ask for the first slot that is free, one after another.
+      await sleep(atOnce ? backoff(early) : 0, stop).catch(() => undefined);
       early = atOnce ? early + 1 : 0;
     }
   }

@@ -317,11 +317,10 @@ class Worker:
             attempts = models.WorkAttempts.model_validate_json(answer.content).attempts if answer.content else []
             for attempt in attempts:
                 self._start(attempt, answer)
-            if attempts or time.monotonic() - begin >= wait / 2:
-                early = 0
-            else:  # a stopping instance answers claims at once
-                await asyncio.wait({stop}, timeout=backoff(early))
-                early += 1
+            at_once = not attempts and time.monotonic() - begin < wait / 2  # as a stopping instance answers
+            # Without a pause further claims would ask for the first slot that is free, one after another.
+            await asyncio.wait({stop}, timeout=backoff(early) if at_once else 0.0)
+            early = early + 1 if at_once else 0
 
     async def _claim(self, asked: dict[str, Any]) -> httpx.Response | None:
         """Claims attempts, and gives up when the event loop of the caller stands still."""
