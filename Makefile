@@ -62,11 +62,11 @@ MODULES := local/load/river local/load/plots local/load/peers local/examples/fun
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
 # What the example functions in other languages need is kept beside them.
-PYTHON_READY     := local/examples/function-python/.venv/ready local/examples/outbox-python/.venv/ready
+PYTHON_READY     := $(patsubst %,local/examples/%/.venv/ready,function-python outbox-python function-fastapi function-django)
 CONTRACT_READY   := .ci/contract/python/.venv/ready
 DOCS_READY       := .ci/docs/.venv/ready
-JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready local/examples/outbox-typescript/node_modules/ready
-JAVA_READY       := local/examples/outbox-java/target/lib/ready
+JAVASCRIPT_READY := $(patsubst %,local/examples/%/node_modules/ready,function-javascript outbox-typescript function-express function-next)
+JAVA_READY       := local/examples/outbox-java/target/lib/ready local/examples/function-spring/target/lib/ready
 CLIENT_GO        := $(MODULE)/shared/client/...
 CLIENT_TS        := clients/typescript
 CLIENT_TS_READY  := $(CLIENT_TS)/node_modules/ready
@@ -217,6 +217,8 @@ test-upgrade: ## the binaries of local/suites/upgrade/OLD_COMMIT beside today's,
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) $(JAVA_READY) ## the examples of all languages (needs Python 3.11, Node.js 20, Java 17 and Maven)
 	cd local/examples/outbox-typescript && node_modules/.bin/tsc
+	cd local/examples/function-next && NEXT_TELEMETRY_DISABLED=1 node_modules/.bin/next build
+	cd local/examples/function-spring && javac -cp 'target/lib/*' -d target/classes src/main/java/example/*.java
 	$(GO_TEST) -count=1 ./local/examples -examples.all
 
 .PHONY: test-contract
@@ -232,12 +234,12 @@ test-contract: $(CONTRACT_READY) $(CONTRACT_LINT_READY) ## lint the contract, an
 	go test -C .ci/contract -count=1 ./...
 
 # What of the clients is made of the contract.
-CLIENT_MADE := $(CLIENT_TS)/src/schema.gen.ts $(CLIENT_PY)/src/jobweaver/models.py
+CLIENT_MADE := $(CLIENT_TS)/src/schema.gen.ts $(CLIENT_PY)/src/jobweaver/models.py $(CLIENT_PY)/src/jobweaver/parts.py
 
 .PHONY: generate-clients
-generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Python clients' types, of the contract (needs Python 3.11 and Node.js 20)
+generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Python clients' types, of the contract, and Python's calls without async (needs Python 3.11 and Node.js 20)
 	cd $(CLIENT_TS) && npm run --silent generate
-	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen
+	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen && .venv/bin/python synchronous.py
 
 .PHONY: test-clients
 test-clients: packages ## the clients in Go, TypeScript and Python: current, alone, as their pages install them, and on an installation (needs Python 3.11 and Node.js 20)

@@ -43,7 +43,7 @@ func TestTheInstallationRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	}
 	err = dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
-		page, err := c.List(ctx, client.Filter{Status: []string{"FAILED"}}, 0, "")
+		page, err := c.ListPage(ctx, client.Filter{Status: []string{"FAILED"}}, 0, "")
 		failed := page.Jobs
 		if err != nil || len(failed) != 1 {
 			t.Errorf("%d failed jobs of the first run, %v", len(failed), err)

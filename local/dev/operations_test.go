@@ -44,7 +44,7 @@ func submitMany(ctx context.Context, c *client.Client, n int, job string) error 
 
 // count pages through all jobs of a state.
 func count(ctx context.Context, c *client.Client, status string) (n int, err error) {
-	for _, err := range c.Jobs(ctx, client.Filter{Status: []string{status}}) {
+	for _, err := range c.List(ctx, client.Filter{Status: []string{status}}) {
 		if err != nil {
 			return n, err
 		}
@@ -163,7 +163,7 @@ func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) er
 	if p := op.Progress; op.Status != "COMPLETED" || p.Applied != jobs {
 		t.Errorf("deleted: %+v", op)
 	}
-	left, err := c.List(ctx, client.Filter{}, 0, "")
+	left, err := c.ListPage(ctx, client.Filter{}, 0, "")
 	if err == nil && len(left.Jobs) > 0 {
 		t.Errorf("%d jobs are left", len(left.Jobs))
 	}

@@ -87,7 +87,7 @@ func enqueues(ctx context.Context, t *testing.T, api *client.Client, conn *pgx.C
 	if err := conn.QueryRow(ctx, "select count(*) from orders where job_id = $1 and total = 120", id).Scan(&orders); err != nil {
 		t.Fatal(err)
 	}
-	page, err := api.List(ctx, client.Filter{Tag: language}, 10, "")
+	page, err := api.ListPage(ctx, client.Filter{Tag: language}, 10, "")
 	if err != nil || orders != 1 || len(page.Jobs) != 1 {
 		t.Errorf("%d orders, %d jobs: %v", orders, len(page.Jobs), err)
 	}

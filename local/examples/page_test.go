@@ -34,7 +34,11 @@ func TestPageQuotesTheFilesAndLinksToThem(t *testing.T) {
 			t.Errorf("%s does not contain the page's excerpt:\n%s", e[1], e[2])
 		}
 	}
-	for _, pattern := range []string{"function-go/*.go", "function-python/*.py", "function-javascript/*.js", "worker-go/*.go"} {
+	for _, pattern := range []string{
+		"function-go/*.go", "function-python/*.py", "function-javascript/*.js", "worker-go/*.go", "function-express/*.js",
+		"function-next/app/charge/*.js", "function-fastapi/*.py", "function-django/*.py", "function-nethttp/*.go",
+		"function-spring/src/main/java/example/[CR]*.java",
+	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, files, err)

@@ -55,7 +55,7 @@ func (p *process) untilMany(c *client.Client) (done map[string]bool) {
 	p.t.Helper()
 	p.until("many jobs are done", func() bool {
 		done = map[string]bool{}
-		for job, err := range c.Jobs(p.t.Context(), client.Filter{Status: []string{client.Completed}}) {
+		for job, err := range c.List(p.t.Context(), client.Filter{Status: []string{client.Completed}}) {
 			if err != nil {
 				p.t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -57,34 +56,28 @@ type Batch struct {
 	IdempotencyKey string `json:"idempotencyKey"`
 }
 
-// CreateBatch makes a batch with all of its jobs, or no batch, and returns its id. A request without an IdempotencyKey
+// Batches are the batches: groups of jobs that end when all of them have ended.
+type Batches struct{ c *Client }
+
+// Create makes a batch with all of its jobs, or no batch, and returns its id. A request without an IdempotencyKey
 // gets a random one, so that a repeated request makes no second batch.
-func (c *Client) CreateBatch(ctx context.Context, batch BatchRequest) (id string, err error) {
+func (b Batches) Create(ctx context.Context, batch BatchRequest) (id string, err error) {
 	var made struct {
 		BatchID string `json:"batchId"`
 	}
-	_, err = c.json(ctx, submission("/api/batches", batch.IdempotencyKey), batch, &made)
+	_, err = b.c.json(ctx, submission("/api/batches", batch.IdempotencyKey), batch, &made)
 	return made.BatchID, err
 }
 
-func batchPath(id string, more string) string { return "/api/batches/" + url.PathEscape(id) + more }
-
-// CloseBatch closes a batch, so that no more jobs can join it. It may be called again.
-func (c *Client) CloseBatch(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: batchPath(id, "/close"), repeatable: true}, nil)
-	return err
+// Get reads a batch; with wait above zero the answer is held until the batch ends, at most for that time and at most
+// for a minute.
+func (b Batches) Get(ctx context.Context, id string, wait time.Duration) (*Batch, error) {
+	return fetchHeld[Batch](ctx, b.c, place("batches", id), wait)
 }
 
-// Batch reads a batch; with wait above zero the answer is held until the batch ends, at most for that time and at most
-// for a minute.
-func (c *Client) Batch(ctx context.Context, id string, wait time.Duration) (*Batch, error) {
-	path := batchPath(id, "")
-	if wait > 0 {
-		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
-	}
-	var batch Batch
-	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &batch)
-	return &batch, err
+// Wait returns a batch once it has ended, in any state. It keeps waiting during a restart of the gateway.
+func (b Batches) Wait(ctx context.Context, id string) (*Batch, error) {
+	return waitFor(ctx, b.c, place("batches", id), func(b *Batch) bool { return b.FinishedAt != nil })
 }
 
 // BatchFilter selects batches or flows: they must match all fields that are set.
@@ -93,41 +86,31 @@ type BatchFilter struct {
 	OwnerID string
 }
 
-func (f BatchFilter) path(of, cursor string) string {
-	values := url.Values{"limit": {"200"}}
-	for name, value := range map[string]string{"status": f.Status, "ownerId": f.OwnerID, "cursor": cursor} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	return of + query(values)
-}
+func (f BatchFilter) values() url.Values { return given("status", f.Status, "ownerId", f.OwnerID) }
 
-// Batches reads all batches that match a filter, newest first, page by page. Those that have not ended have no counts.
+// List reads all batches that match a filter, newest first, page by page. Those that have not ended have no counts.
 // It ends after an error.
-func (c *Client) Batches(ctx context.Context, filter BatchFilter) iter.Seq2[*Batch, error] {
-	return each(func(cursor string) ([]Batch, string, error) {
-		var page struct {
-			Batches    []Batch `json:"batches"`
-			NextCursor string  `json:"nextCursor"`
-		}
-		_, err := c.do(ctx, request{method: http.MethodGet, path: filter.path("/api/batches", cursor)}, &page)
-		return page.Batches, page.NextCursor, err
-	})
+func (b Batches) List(ctx context.Context, filter BatchFilter) iter.Seq2[*Batch, error] {
+	return list[Batch](ctx, b.c, "/api/batches", "batches", filter.values())
 }
 
-// CancelBatch closes a batch and starts an operation that cancels all of its jobs. It returns the operation's id.
-func (c *Client) CancelBatch(ctx context.Context, id string) (operation string, err error) {
-	return c.operateBatch(ctx, batchPath(id, "/cancel"))
+// Close closes a batch, so that no more jobs can join it. It may be called again.
+func (b Batches) Close(ctx context.Context, id string) error {
+	_, err := again[struct{}](ctx, b.c, place("batches", id, "close"))
+	return err
 }
 
-// RetryBatch starts an operation that runs the failed and cancelled jobs of a batch again. It returns the operation's
-// id.
-func (c *Client) RetryBatch(ctx context.Context, id string) (operation string, err error) {
-	return c.operateBatch(ctx, batchPath(id, "/retry"))
+// Cancel closes a batch and starts an operation that cancels all of its jobs. It returns the operation's id.
+func (b Batches) Cancel(ctx context.Context, id string) (operation string, err error) {
+	return b.c.operate(ctx, place("batches", id, "cancel"))
 }
 
-func (c *Client) operateBatch(ctx context.Context, path string) (string, error) {
+// Retry starts an operation that runs the failed and cancelled jobs of a batch again. It returns the operation's id.
+func (b Batches) Retry(ctx context.Context, id string) (operation string, err error) {
+	return b.c.operate(ctx, place("batches", id, "retry"))
+}
+
+func (c *Client) operate(ctx context.Context, path string) (string, error) {
 	var kept struct {
 		OperationID string `json:"operationId"`
 	}

@@ -33,8 +33,24 @@ import (
 // Version is the version of the API that this client was written for: info.version of its contract.
 const Version = "0.1.0"
 
-// Client talks to one gateway.
+// Client talks to one gateway. Its methods are about jobs, its fields about all else.
 type Client struct {
+	Batches      Batches
+	Flows        Flows
+	Schedules    Schedules
+	Queues       Queues
+	Controls     Controls
+	Operations   Operations
+	Dead         Dead
+	Deliveries   Deliveries
+	Rejected     Rejected
+	JobTypes     JobTypes
+	Workers      Workers
+	Hooks        Hooks
+	Keys         Keys
+	Audit        Audit
+	Installation Installation
+
 	base    string
 	key     string
 	http    *http.Client
@@ -75,6 +91,10 @@ func New(base, key string, options ...Option) *Client {
 	for _, option := range options {
 		option(c)
 	}
+	c.Batches, c.Flows, c.Schedules, c.Queues, c.Controls = Batches{c}, Flows{c}, Schedules{c: c}, Queues{c}, Controls{c}
+	c.Operations, c.Dead, c.Deliveries, c.Rejected = Operations{c}, Dead{c}, Deliveries{c}, Rejected{c}
+	c.JobTypes, c.Workers, c.Hooks, c.Keys, c.Audit = JobTypes{c}, Workers{c}, Hooks{c}, Keys{c}, Audit{c}
+	c.Installation = Installation{c}
 	return c
 }
 

@@ -73,11 +73,11 @@ func ExampleClient_SubmitBatch() {
 	// <nil>
 }
 
-func ExampleClient_Jobs() {
+func ExampleClient_List() {
 	server := gateway()
 	defer server.Close()
 
-	for job, err := range client.New(server.URL, "").Jobs(context.Background(), client.Filter{Status: []string{client.Completed}}) {
+	for job, err := range client.New(server.URL, "").List(context.Background(), client.Filter{Status: []string{client.Completed}}) {
 		fmt.Println(job.JobID, err)
 	}
 	// Output: j1 <nil>

@@ -125,7 +125,7 @@ func (f *FlowBuilder) Change(name string, change func(*JobRequest)) {
 	f.request.Jobs[name] = request
 }
 
-// Request returns the request, as CreateFlow takes it, and all that is wrong with the flow.
+// Request returns the request, as Flows.Create takes it, and all that is wrong with the flow.
 func (f *FlowBuilder) Request() (FlowRequest, error) { return f.request, errors.Join(f.wrong...) }
 
 // Submit submits the flow. Without an IdempotencyKey it gets one, so that a repeated request makes no second flow.
@@ -134,7 +134,7 @@ func (f *FlowBuilder) Submit(ctx context.Context, c *Client) (*MadeFlow, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.CreateFlow(ctx, request)
+	return c.Flows.Create(ctx, request)
 }
 
 // outputsIn returns the names of the jobs to whose outputs a value refers.

@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -105,44 +103,35 @@ type FlowJob struct {
 	RunAgainOf string    `json:"runAgainOf"` // the job of an earlier run that it has replaced; empty: none
 }
 
-// CreateFlow submits a flow. A request without an IdempotencyKey gets a random one, so that a repeated request makes no
+// Flows are the flows: closed batches whose jobs wait for each other.
+type Flows struct{ c *Client }
+
+// Create submits a flow. A request without an IdempotencyKey gets a random one, so that a repeated request makes no
 // second flow.
-func (c *Client) CreateFlow(ctx context.Context, flow FlowRequest) (*MadeFlow, error) {
-	var made MadeFlow
-	_, err := c.json(ctx, submission("/api/flows", flow.IdempotencyKey), flow, &made)
-	return &made, err
+func (f Flows) Create(ctx context.Context, flow FlowRequest) (*MadeFlow, error) {
+	return answer[MadeFlow](ctx, f.c, submission("/api/flows", flow.IdempotencyKey), flow)
 }
 
-func flowPath(id string, more string) string { return "/api/flows/" + url.PathEscape(id) + more }
-
-// Flow reads a flow with its graph; with wait above zero the answer is held until the flow ends, at most for that time
+// Get reads a flow with its graph; with wait above zero the answer is held until the flow ends, at most for that time
 // and at most for a minute.
-func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow, error) {
-	path := flowPath(id, "")
-	if wait > 0 {
-		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
-	}
-	var flow Flow
-	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &flow)
-	return &flow, err
+func (f Flows) Get(ctx context.Context, id string, wait time.Duration) (*Flow, error) {
+	return fetchHeld[Flow](ctx, f.c, place("flows", id), wait)
 }
 
-// Flows reads all flows that match a filter, newest first, page by page, without their graphs. Those that have not
+// Wait returns a flow once it has ended, in any state. It keeps waiting during a restart of the gateway.
+func (f Flows) Wait(ctx context.Context, id string) (*Flow, error) {
+	return waitFor(ctx, f.c, place("flows", id), func(f *Flow) bool { return f.FinishedAt != nil })
+}
+
+// List reads all flows that match a filter, newest first, page by page, without their graphs. Those that have not
 // ended have no counts. It ends after an error.
-func (c *Client) Flows(ctx context.Context, filter BatchFilter) iter.Seq2[*Flow, error] {
-	return each(func(cursor string) ([]Flow, string, error) {
-		var page struct {
-			Flows      []Flow `json:"flows"`
-			NextCursor string `json:"nextCursor"`
-		}
-		_, err := c.do(ctx, request{method: http.MethodGet, path: filter.path("/api/flows", cursor)}, &page)
-		return page.Flows, page.NextCursor, err
-	})
+func (f Flows) List(ctx context.Context, filter BatchFilter) iter.Seq2[*Flow, error] {
+	return list[Flow](ctx, f.c, "/api/flows", "flows", filter.values())
 }
 
-// CancelFlow starts an operation that cancels all jobs of a flow. It returns the operation's id.
-func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, err error) {
-	return c.operateBatch(ctx, flowPath(id, "/cancel"))
+// Cancel starts an operation that cancels all jobs of a flow. It returns the operation's id.
+func (f Flows) Cancel(ctx context.Context, id string) (operation string, err error) {
+	return f.c.operate(ctx, place("flows", id, "cancel"))
 }
 
 // FlowRetry chooses which jobs of a flow become new ones in another run. At most one of its fields is set.
@@ -151,16 +140,16 @@ type FlowRetry struct {
 	All  bool     `json:"all,omitempty"`
 }
 
-// RetryFlow has the failed and cancelled jobs of a flow run again, in the order of its graph, and returns how many they
+// Retry has the failed and cancelled jobs of a flow run again, in the order of its graph, and returns how many they
 // may be. With a FlowRetry it has new jobs run, and returns how many. Once a job has run that waits for the failure of
 // another one, the API refuses a retry without it, with the code API.FLOW_COMPENSATED.
-func (c *Client) RetryFlow(ctx context.Context, id string, again ...FlowRetry) (jobs int, err error) {
+func (f Flows) Retry(ctx context.Context, id string, again ...FlowRetry) (jobs int, err error) {
 	var answer struct{ Jobs int }
-	asked := request{method: http.MethodPost, path: flowPath(id, "/retry")}
+	asked := request{method: http.MethodPost, path: place("flows", id, "retry")}
 	if len(again) == 0 {
-		_, err = c.do(ctx, asked, &answer)
+		_, err = f.c.do(ctx, asked, &answer)
 	} else {
-		_, err = c.json(ctx, asked, again[0], &answer)
+		_, err = f.c.json(ctx, asked, again[0], &answer)
 	}
 	return answer.Jobs, err
 }

@@ -182,9 +182,9 @@ type Page struct {
 	SearchedTo *time.Time `json:"searchedTo"`
 }
 
-// List reads a page of at most limit jobs, newest first. limit is up to 200; 0 means 50. The cursor comes from the
+// ListPage reads a page of at most limit jobs, newest first. limit is up to 200; 0 means 50. The cursor comes from the
 // previous page; empty: read the first page.
-func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor string) (Page, error) {
+func (c *Client) ListPage(ctx context.Context, filter Filter, limit int, cursor string) (Page, error) {
 	values := filter.values()
 	if limit > 0 {
 		values.Set("limit", strconv.Itoa(limit))
@@ -197,10 +197,10 @@ func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor stri
 	return page, err
 }
 
-// Jobs reads all jobs that match a filter, newest first, page by page. It ends after an error.
-func (c *Client) Jobs(ctx context.Context, filter Filter) iter.Seq2[*Job, error] {
+// List reads all jobs that match a filter, newest first, page by page. It ends after an error.
+func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[*Job, error] {
 	return each(func(cursor string) ([]Job, string, error) {
-		page, err := c.List(ctx, filter, 200, cursor)
+		page, err := c.ListPage(ctx, filter, 200, cursor)
 		return page.Jobs, page.NextCursor, err
 	})
 }
@@ -302,6 +302,30 @@ func (c *Client) Logs(
 	}
 	_, err = c.do(ctx, request{method: http.MethodGet, path: pathOf(id, "logs") + query(values)}, &page)
 	return page.Logs, page.NextCursor, err
+}
+
+// Callback reports how an attempt that an outside system works on is doing, or has ended.
+type Callback struct {
+	JobID     string    `json:"jobId"`
+	Attempt   int       `json:"attempt"`
+	Status    string    `json:"status"` // Completed, Failed or CallbackProgress
+	Output    any       `json:"output,omitempty"`
+	ErrorCode string    `json:"errorCode,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Retryable *bool     `json:"retryable,omitempty"` // new(false): no retry; nil: the job is retried
+	Progress  *Progress `json:"progress,omitempty"`
+}
+
+// CallbackProgress is the status of a Callback of an attempt that has not ended.
+const CallbackProgress = "PROGRESS"
+
+// Callback reports the end or the progress of a WAITING attempt, with the secret that its handler passed on.
+func (c *Client) Callback(ctx context.Context, secret string, callback Callback) error {
+	r := request{
+		method: http.MethodPost, path: "/api/jobs/callback", headers: []string{"X-Callback-Secret", secret}, repeatable: true,
+	}
+	_, err := c.json(ctx, r, callback, nil)
+	return err
 }
 
 // Wait returns a job once it has ended, however it ended: see Job.Err. It keeps waiting during a restart of the

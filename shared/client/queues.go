@@ -2,8 +2,8 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -34,40 +34,52 @@ const (
 	QueueRemoving = "REMOVING" // it takes no new jobs
 )
 
-// CreateQueue creates a queue that QueueOfRunjob or QueueOfPull serves. One that is there is left as it is, and a
-// removal is taken back.
-func (c *Client) CreateQueue(ctx context.Context, name, workers string) (*Queue, error) {
-	var queue Queue
-	r := request{method: http.MethodPut, path: queuePath(name)}
-	_, err := c.json(ctx, r, map[string]string{"workers": workers}, &queue)
-	return &queue, err
+// Queues are the queues.
+type Queues struct{ c *Client }
+
+// Create creates a queue that QueueOfRunjob or QueueOfPull serves. One that is there is left as it is, and a removal
+// is taken back.
+func (q Queues) Create(ctx context.Context, name, workers string) (*Queue, error) {
+	r := request{method: http.MethodPut, path: place("queues", name)}
+	return answer[Queue](ctx, q.c, r, map[string]string{"workers": workers})
 }
 
-func queuePath(name string) string { return "/api/queues/" + url.PathEscape(name) }
-
-// Queue reads a queue. Once it is removed, the error is ErrNotFound.
-func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
-	var queue Queue
-	_, err := c.do(ctx, request{method: http.MethodGet, path: queuePath(name)}, &queue)
-	return &queue, err
+// Get reads a queue. Once it is removed, the error is ErrNotFound.
+func (q Queues) Get(ctx context.Context, name string) (*Queue, error) {
+	return fetch[Queue](ctx, q.c, place("queues", name))
 }
 
-// Queues reads all queues.
-func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
-	var are struct {
-		Queues []Queue `json:"queues"`
-	}
-	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/queues"}, &are)
-	return are.Queues, err
+// List reads all queues.
+func (q Queues) List(ctx context.Context) ([]Queue, error) {
+	return all[Queue](ctx, q.c, "/api/queues", "queues")
 }
 
-// RemoveQueue begins the removal of a created queue. While jobs in it have not ended, that is an ErrConflict, unless
-// drain is true: then the queue is removed when they have ended.
-func (c *Client) RemoveQueue(ctx context.Context, name string, drain bool) error {
-	path := queuePath(name)
+// Remove begins the removal of a created queue. While jobs in it have not ended, that is an ErrConflict, unless drain
+// is true: then the queue is removed when they have ended.
+func (q Queues) Remove(ctx context.Context, name string, drain bool) error {
+	path := place("queues", name)
 	if drain {
 		path += "?drain=true"
 	}
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path}, nil)
+	_, err := q.c.do(ctx, request{method: http.MethodDelete, path: path}, nil)
 	return err
+}
+
+// Share is what waits and runs of a fairness key in a queue.
+type Share struct {
+	FairnessKey     string   `json:"fairnessKey"`
+	Weight          int      `json:"weight"`
+	Waiting         int64    `json:"waiting"`
+	Running         int64    `json:"running"`
+	DueShare        *float64 `json:"dueShare"`     // of the starts, while it has waiting jobs
+	RunningShare    *float64 `json:"runningShare"` // of what runs
+	Paused          bool     `json:"paused"`
+	MaxRunning      *int     `json:"maxRunning"`
+	StartsPerSecond *float64 `json:"startsPerSecond"`
+}
+
+// Shares reads what waits and runs for each fairness key of a queue that contains part, the one with the most waiting
+// jobs first, page by page. It ends after an error.
+func (q Queues) Shares(ctx context.Context, name, part string) iter.Seq2[*Share, error] {
+	return list[Share](ctx, q.c, place("queues", name, "shares"), "shares", given("q", part))
 }

@@ -65,15 +65,15 @@ type Rules struct {
 	CheckURL func(string) error
 }
 
-// Accepts reports whether jobs of a type are taken, even if no worker has ever run it.
-func (r *Rules) Accepts(jobType string) bool {
+// accepts reports whether jobs of a type are taken, even if no worker has ever run it.
+func (r *Rules) accepts(jobType string) bool {
 	return jobType == Simulation || slices.Contains(Builtin(), jobType) || slices.Contains(r.JobTypes, jobType) ||
 		slices.Contains(r.JobTypes, AnyType)
 }
 
 // wrongType refuses a job type that is not taken, and lists those that are, as a sentence without its subject.
 func (r *Rules) wrongType(owner, jobType string) (wrong string, err error) {
-	if r.Accepts(jobType) {
+	if r.accepts(jobType) {
 		return "", nil
 	}
 	known := slices.Concat(Builtin(), r.JobTypes)

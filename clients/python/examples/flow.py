@@ -28,23 +28,23 @@ with Client(os.environ["JOBWEAVER_URL"], os.environ.get("JOBWEAVER_API_KEY")) as
             "report": part("reported", after=[{"name": "charge", "on": "ended"}]),
         },
     )
-    flow_id = jobs.create_flow(flow).flow_id
-    failed = jobs.wait_for_flow(flow_id)
+    flow_id = jobs.flows.create(flow).flow_id
+    failed = jobs.flows.wait(flow_id)
     print(failed.status, failed.jobs["ship"].status, failed.jobs["report"].status)
 
     # The jobs that failed or were cancelled run again, in their order.
-    print(jobs.retry_flow(flow_id))
-    print(jobs.wait_for_flow(flow_id).status)
+    print(jobs.flows.retry(flow_id))
+    print(jobs.flows.wait(flow_id).status)
 
     # A batch: jobs join it until it is closed, and another job follows its end.
-    batch_id = jobs.create_batch(BatchRequest(jobs=[log("one")], on_complete=log("all done")))
+    batch_id = jobs.batches.create(BatchRequest(jobs=[log("one")], on_complete=log("all done")))
     jobs.submit(log("two").model_copy(update={"batch_id": batch_id}))
-    jobs.close_batch(batch_id)
-    batch = jobs.wait_for_batch(batch_id)
+    jobs.batches.close(batch_id)
+    batch = jobs.batches.wait(batch_id)
     print(batch.status, batch.total)
 
     # A queue of its own, which is removed once its jobs have ended.
-    jobs.create_queue("reports")
+    jobs.queues.create("reports")
     jobs.submit(log("in the queue").model_copy(update={"queue": "reports"}))
-    jobs.remove_queue("reports", drain=True)
-    print(jobs.get_queue("reports").state)
+    jobs.queues.remove("reports", drain=True)
+    print(jobs.queues.get("reports").state)

@@ -105,6 +105,7 @@ def test_asyncio_follows_a_job_by_its_stream() -> None:
     [
         ("quickstart.py", "COMPLETED\n202 API.INVALID_JOB_REQUEST\nCANCELLED API.INVALID_STATE_TRANSITION\n"),
         ("quickstart_async.py", "['COMPLETED', 'COMPLETED', 'COMPLETED']\n"),
+        ("first.py", "4200 cents for order 16\n"),
         ("task.py", "4200 cents for order 16\n2 boxes: 900 cents for order 17\n"),
         ("flow.py", "FAILED CANCELLED COMPLETED\n2\nCOMPLETED\nCOMPLETED 2\nREMOVING\n"),
     ],
@@ -114,41 +115,41 @@ def test_the_quickstart_runs(example: str, printed: str) -> None:
 
 
 def test_flows_batches_and_queues_are_listed_and_cancelled(jobs: Client) -> None:
-    flow_id = jobs.create_flow(
+    flow_id = jobs.flows.create(
         FlowRequest(jobs={"only": FlowJobRequest(job_type="SIMULATION", payload=STEPS, delay_ms=3_600_000)})
     ).flow_id
-    assert jobs.get_flow(flow_id).jobs["only"].job_type == "SIMULATION"
-    jobs.cancel_flow(flow_id)
-    assert jobs.wait_for_flow(flow_id, timeout=30).status == "CANCELLED"
+    assert jobs.flows.get(flow_id).jobs["only"].job_type == "SIMULATION"
+    jobs.flows.cancel(flow_id)
+    assert jobs.flows.wait(flow_id, timeout=30).status == "CANCELLED"
     later = JobRequest(job_type="SIMULATION", payload=STEPS, delay_ms=3_600_000)
-    batch_id = jobs.create_batch(BatchRequest(jobs=[later], idempotency_key=f"python-batch-{time.time_ns()}"))
-    assert jobs.get_batch(batch_id).status == "OPEN"
+    batch_id = jobs.batches.create(BatchRequest(jobs=[later], idempotency_key=f"python-batch-{time.time_ns()}"))
+    assert jobs.batches.get(batch_id).status == "OPEN"
     with pytest.raises(TimeoutError):
-        jobs.wait_for_batch(batch_id, timeout=0.1)
-    jobs.cancel_batch(batch_id)
-    assert jobs.wait_for_batch(batch_id, timeout=30).status == "CANCELLED"
-    jobs.retry_batch(batch_id)
-    assert flow_id in [flow.flow_id for flow in jobs.list_flows(status="CANCELLED")]
-    assert batch_id in [batch.batch_id for batch in jobs.list_batches()]
-    assert "default" in [queue.queue for queue in jobs.list_queues() if queue.origin == "setting"]
+        jobs.batches.wait(batch_id, timeout=0.1)
+    jobs.batches.cancel(batch_id)
+    assert jobs.batches.wait(batch_id, timeout=30).status == "CANCELLED"
+    jobs.batches.retry(batch_id)
+    assert flow_id in [flow.flow_id for flow in jobs.flows.list(status="CANCELLED")]
+    assert batch_id in [batch.batch_id for batch in jobs.batches.list()]
+    assert "default" in [queue.queue for queue in jobs.queues.list() if queue.origin == "setting"]
     with pytest.raises(Conflict):
-        jobs.remove_queue("default")
+        jobs.queues.remove("default")
     with pytest.raises(NotFound):
-        jobs.get_queue("no-such-queue")
+        jobs.queues.get("no-such-queue")
 
 
 def test_asyncio_has_flows_batches_and_queues() -> None:
     async def run() -> None:
         async with AsyncClient(URL) as jobs:
-            flow = await jobs.create_flow(FlowRequest(jobs={"only": FlowJobRequest(job_type="SIMULATION", payload=STEPS)}))
-            assert (await jobs.wait_for_flow(flow.flow_id)).status == "COMPLETED"
-            batch_id = await jobs.create_batch(BatchRequest(jobs=[LOG], closed=True))
-            assert (await jobs.wait_for_batch(batch_id)).status == "COMPLETED"
-            assert batch_id in [batch.batch_id async for batch in jobs.list_batches(status="COMPLETED")]
-            assert flow.flow_id in [flow.flow_id async for flow in jobs.list_flows()]
+            flow = await jobs.flows.create(FlowRequest(jobs={"only": FlowJobRequest(job_type="SIMULATION", payload=STEPS)}))
+            assert (await jobs.flows.wait(flow.flow_id)).status == "COMPLETED"
+            batch_id = await jobs.batches.create(BatchRequest(jobs=[LOG], closed=True))
+            assert (await jobs.batches.wait(batch_id)).status == "COMPLETED"
+            assert batch_id in [batch.batch_id async for batch in jobs.batches.list(status="COMPLETED")]
+            assert flow.flow_id in [flow.flow_id async for flow in jobs.flows.list()]
             with pytest.raises(Conflict):
-                await jobs.retry_flow(flow.flow_id)
-            assert (await jobs.get_queue("default")).state == "ACTIVE"
+                await jobs.flows.retry(flow.flow_id)
+            assert (await jobs.queues.get("default")).state == "ACTIVE"
 
     asyncio.run(asyncio.wait_for(run(), 60))
 

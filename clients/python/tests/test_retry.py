@@ -47,11 +47,11 @@ def batch(client):
 
 
 def create_flow(client):
-    return client.create_flow(FlowRequest(jobs={"only": FlowJobRequest(job_type="A", payload=1)}))
+    return client.flows.create(FlowRequest(jobs={"only": FlowJobRequest(job_type="A", payload=1)}))
 
 
 def create_batch(client):
-    return client.create_batch(BatchRequest(jobs=[REQUEST]))
+    return client.batches.create(BatchRequest(jobs=[REQUEST]))
 
 
 def run_again(client):
@@ -66,7 +66,7 @@ def run_again(client):
         ("running again, when the answer is lost", run_again, breaks(), 2),
         ("a flow whose answer is lost", create_flow, breaks(), 2),
         ("a batch that others join, when the answer is lost", create_batch, breaks(), 2),
-        ("the retry of a flow whose answer is lost", lambda c: c.retry_flow(ID), breaks(), 1),
+        ("the retry of a flow whose answer is lost", lambda c: c.flows.retry(ID), breaks(), 1),
         ("a submit to a gateway without its database", submit, AWAY, 2),
         ("a submit that is wrong", submit, json(400, {}), 1),
         ("a submit that came too often", submit, json(429, {}, Retry_After="0"), 2),
@@ -219,7 +219,7 @@ def test_a_list_goes_from_page_to_page(both: Both) -> None:
 def test_a_retry_of_a_flow_says_what_runs_again(both: Both) -> None:
     gateway = Gateway(json(202, {"flowId": ID, "jobs": 3}))
     again = both.calls(
-        gateway, lambda c: c.retry_flow(ID), lambda c: c.retry_flow(ID, from_=["pack"]), lambda c: c.retry_flow(ID, all_=True)
+        gateway, lambda c: c.flows.retry(ID), lambda c: c.flows.retry(ID, from_=["pack"]), lambda c: c.flows.retry(ID, all_=True)
     )
     assert again == [3, 3, 3]
     assert [jsonlib.loads(asked.content or b"null") for asked in gateway.asked] == [None, {"from": ["pack"]}, {"all": True}]

@@ -56,6 +56,11 @@ test("what is wrong is an error of its type", async () => {
   await assert.rejects(jobs.submit({ ...key, priority: 9 }), ConflictError);
 });
 
+test("the first program runs", () => {
+  const printed = execFileSync(process.execPath, ["build/examples/first.js"], { encoding: "utf8" });
+  assert.equal(printed, "4200 cents for order 16\n");
+});
+
 test("tasks run alone and in a flow", () => {
   const printed = execFileSync(process.execPath, ["build/examples/task.js"], { encoding: "utf8" });
   assert.equal(printed, "4200 cents for order 16\n2 boxes: 900 cents for order 17\n");
@@ -73,26 +78,26 @@ test("the example of flows, batches and queues runs", () => {
 
 test("flows, batches and queues are listed, and cancelled", async () => {
   const later = { ...log, delayMs: 3_600_000 };
-  const { flowId } = await jobs.createFlow({ jobs: { only: later } });
-  assert.equal((await jobs.getFlow(flowId)).jobs.only?.jobType, "SIMULATION");
-  assert.match(await jobs.cancelFlow(flowId), /^[0-9a-f-]{36}$/);
-  assert.equal((await jobs.waitForFlow(flowId)).status, "CANCELLED");
-  const batchId = await jobs.createBatch({ jobs: [later], idempotencyKey: `typescript-batch-${Date.now()}` });
-  assert.equal((await jobs.getBatch(batchId)).status, "OPEN");
-  await jobs.cancelBatch(batchId);
-  assert.equal((await jobs.waitForBatch(batchId)).status, "CANCELLED");
-  await jobs.retryBatch(batchId);
+  const { flowId } = await jobs.flows.create({ jobs: { only: later } });
+  assert.equal((await jobs.flows.get(flowId)).jobs.only?.jobType, "SIMULATION");
+  assert.match(await jobs.flows.cancel(flowId), /^[0-9a-f-]{36}$/);
+  assert.equal((await jobs.flows.wait(flowId)).status, "CANCELLED");
+  const batchId = await jobs.batches.create({ jobs: [later], idempotencyKey: `typescript-batch-${Date.now()}` });
+  assert.equal((await jobs.batches.get(batchId)).status, "OPEN");
+  await jobs.batches.cancel(batchId);
+  assert.equal((await jobs.batches.wait(batchId)).status, "CANCELLED");
+  await jobs.batches.retry(batchId);
   const [flows, batches]: string[][] = [[], []];
-  for await (const flow of jobs.listFlows({ status: "CANCELLED" })) {
+  for await (const flow of jobs.flows.list({ status: "CANCELLED" })) {
     flows!.push(flow.flowId);
   }
-  for await (const batch of jobs.listBatches()) {
+  for await (const batch of jobs.batches.list()) {
     batches!.push(batch.batchId);
   }
   assert.ok(flows!.includes(flowId) && batches!.includes(batchId));
-  assert.ok((await jobs.listQueues()).some((queue) => queue.queue === "default" && queue.origin === "setting"));
-  await assert.rejects(jobs.removeQueue("default"), ConflictError);
-  await assert.rejects(jobs.getQueue("no-such-queue"), NotFoundError);
+  assert.ok((await jobs.queues.list()).some((queue) => queue.queue === "default" && queue.origin === "setting"));
+  await assert.rejects(jobs.queues.remove("default"), ConflictError);
+  await assert.rejects(jobs.queues.get("no-such-queue"), NotFoundError);
 });
 
 test("types are made of a gateway's job types", () => {

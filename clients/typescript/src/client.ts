@@ -1,15 +1,32 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import createClient, { type Client } from "openapi-fetch";
 
-import { isUnreached, JobEndedError, unwrap } from "./errors.js";
+import { type CallOptions, Core, held, type Optional, pages, type Schemas, withKey } from "./core.js";
+import { JobEndedError, unwrap } from "./errors.js";
 import { FlowBuilder } from "./flow.js";
 import { type Codec, codecOf, type Numbers } from "./json.js";
-import type { components, operations, paths } from "./schema.gen.js";
+import {
+  Audit,
+  Batches,
+  Controls,
+  Dead,
+  Deliveries,
+  type FlowRequest,
+  Flows,
+  Hooks,
+  Installation,
+  JobTypes,
+  Keys,
+  Operations,
+  Queues,
+  Rejected,
+  Schedules,
+  Workers,
+} from "./parts/index.js";
+import type { operations, paths } from "./schema.gen.js";
 import { streamEvents, type StreamEvent } from "./stream.js";
 import { Task, type TaskOptions } from "./task.js";
-import { backoff, sleep, Transport, type TransportOptions, version } from "./transport.js";
-
-type Schemas = components["schemas"];
+import { Transport, type TransportOptions, version } from "./transport.js";
 
 /** A job with all its details. */
 export type Job = Schemas["Job"];
@@ -23,7 +40,6 @@ export type LogPage = Schemas["LogPage"];
 /** Job types and their payloads. The command `jobweaver-types` writes those of an installation; without it any type has any payload. */
 export type AnyJobTypes = Record<string, unknown>;
 
-type Optional<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 type Given = Optional<Schemas["JobRequest"], keyof Schemas["JobRequest"]>;
 
 /** A request for a job of one of the types, with its payload. */
@@ -36,36 +52,24 @@ export type JobChange = Schemas["JobChange"];
 /** Changes to the request of a job that runs again. */
 export type RunAgainRequest = Schemas["RunAgainRequest"];
 
+/** An event for handlers that wait. */
+export interface EventToSend {
+  /** By default a new one. */
+  id?: string;
+  source: string;
+  type: string;
+  subject?: string;
+  time?: string;
+  data?: unknown;
+}
+/** The answer to an event for handlers: the number of jobs that waited for it. */
+export type EventKept = Schemas["EventKept"];
+
 /** Selects jobs: a job must match all members. */
 export type Filter = Omit<NonNullable<operations["listJobs"]["parameters"]["query"]>, "limit" | "cursor">;
 
-/** A request for a batch, with its first jobs. */
-export type BatchRequest<Types extends object = AnyJobTypes> = Omit<Schemas["BatchRequest"], "jobs" | "closed" | FollowUps> &
-  Partial<Record<FollowUps, JobRequest<Types>>> & { jobs?: readonly JobRequest<Types>[]; closed?: boolean };
-type FollowUps = "onComplete" | "onFailure";
-/** A batch in a list. */
-export type BatchSummary = Schemas["BatchFields"];
-export type Batch = Schemas["Batch"];
-
-/** A request for a job of a flow. Its payload may refer to the output of another job: `{ $output: "name" }`. */
-export type FlowJobRequest = Optional<Schemas["FlowJobRequest"], "keepBuild">;
-/** A request for a flow: jobs that name each other in `after`. */
-export type FlowRequest<Types extends object = AnyJobTypes> = Omit<Schemas["FlowRequest"], "jobs" | FollowUps> &
-  Partial<Record<FollowUps, JobRequest<Types>>> & { jobs: Record<string, FlowJobRequest> };
-/** The ids of a flow and of its jobs, by their names. */
-export type MadeFlow = Schemas["MadeFlow"];
-/** A flow in a list. */
-export type FlowSummary = Schemas["FlowFields"];
-/** A flow with its graph. */
-export type Flow = Schemas["JobFlow"];
-
-/** Selects batches or flows: they must match all members. */
-export interface BatchFilter {
-  status?: Schemas["BatchStatus"];
-  ownerId?: string;
-}
-
-export type Queue = Schemas["QueueInfo"];
+/** How an attempt that an outside system works on is doing, or has ended. */
+export type Callback = Schemas["Callback"];
 
 export interface Options extends TransportOptions {
   /** The address of the gateway; by default JOBWEAVER_URL, or http://localhost:8080. */
@@ -79,19 +83,12 @@ export interface Options extends TransportOptions {
   numbers?: Numbers;
 }
 
-export interface CallOptions {
-  signal?: AbortSignal;
-}
-
 const terminal = new Set<Status>(["COMPLETED", "FAILED", "CANCELLED"]);
 
 /** Whether a job has ended. */
 export function hasEnded(job: { status: Status }): boolean {
   return terminal.has(job.status);
 }
-
-const query = { wait: "30s" }; // of a request that waits; the API allows 60 s
-const awayAtMost = 120_000; // ms that a call waits for a gateway that restarts
 
 /** A setting of the environment, where there is one; an empty setting is none. */
 function fromEnv(name: string): string | undefined {
@@ -104,8 +101,31 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   readonly api: Client<paths>;
   /** The time limit of a single request. */
   readonly timeoutMs: number;
+  /** Groups of jobs that end together. */
+  readonly batches: Batches<Types>;
+  /** Jobs that wait for each other. */
+  readonly flows: Flows<Types>;
+  readonly schedules: Schedules<Types>;
+  readonly queues: Queues;
+  /** Pauses, limits and weights of queues, job types, owners and fairness keys. */
+  readonly controls: Controls;
+  /** Commands for many jobs. */
+  readonly operations: Operations;
+  /** FAILED jobs. */
+  readonly dead: Dead;
+  /** Requests to the callbackUrl of jobs. */
+  readonly deliveries: Deliveries;
+  /** Kafka records that no function could use. */
+  readonly rejected: Rejected;
+  readonly jobTypes: JobTypes;
+  readonly workers: Workers;
+  readonly hooks: Hooks;
+  readonly keys: Keys;
+  readonly audit: Audit;
+  /** Health, statistics, owners and the identity of this client. */
+  readonly installation: Installation;
   readonly #transport: Transport;
-  readonly #repeat = (request: Request) => this.#transport.send(request, true);
+  readonly #core: Core;
   readonly #url: string;
   readonly #headers: Headers;
   readonly #options: Options;
@@ -130,6 +150,23 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
       redirect: "manual", // the body and headers would be sent to the redirect's target
       fetch: (request) => this.#transport.send(request),
     });
+    const core = new Core(this.api, this.#transport);
+    this.#core = core;
+    this.batches = new Batches(core);
+    this.flows = new Flows(core);
+    this.schedules = new Schedules(core);
+    this.queues = new Queues(core);
+    this.controls = new Controls(core);
+    this.operations = new Operations(core);
+    this.dead = new Dead(core);
+    this.deliveries = new Deliveries(core);
+    this.rejected = new Rejected(core);
+    this.jobTypes = new JobTypes(core);
+    this.workers = new Workers(core);
+    this.hooks = new Hooks(core);
+    this.keys = new Keys(core);
+    this.audit = new Audit(core);
+    this.installation = new Installation(core);
   }
 
   /**
@@ -173,7 +210,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Submits a job. If it has no idempotencyKey it gets one, so that a repeated request makes no second job. */
   async submit(job: JobRequest<Types>, { signal }: CallOptions = {}): Promise<Accepted> {
     const body = withKey(job) as unknown as Schemas["JobRequest"];
-    return unwrap(await this.api.POST("/api/jobs", { body, signal, fetch: this.#repeat })) as Accepted;
+    return unwrap(await this.api.POST("/api/jobs", { body, signal, fetch: this.#core.repeat })) as Accepted;
   }
 
   /** Submits a job and returns it once it is COMPLETED. Throws a JobEndedError if it ends otherwise. */
@@ -194,7 +231,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     const results: BatchResult[] = [];
     for (let i = 0; i < jobs.length; i += 1000) {
       const body = { jobs: jobs.slice(i, i + 1000).map((job) => withKey(job)) };
-      results.push(...unwrap(await this.api.POST("/api/jobs/batch", { body, signal, fetch: this.#repeat })).results);
+      results.push(...unwrap(await this.api.POST("/api/jobs/batch", { body, signal, fetch: this.#core.repeat })).results);
     }
     return results;
   }
@@ -205,34 +242,13 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
 
   /** Returns a job once it has ended, in any terminal state. It survives a restart of the gateway. */
   async wait(jobId: string, { signal }: CallOptions = {}): Promise<Job> {
-    const params = { path: { jobId }, query };
-    return this.#wait(async (signal) => unwrap(await this.api.GET("/api/jobs/{jobId}", { params, signal })), hasEnded, signal);
-  }
-
-  /** Reads until something has ended. Each request is held until then, or for a while. */
-  async #wait<T>(read: (signal: AbortSignal) => Promise<T>, ended: (now: T) => boolean, own?: AbortSignal): Promise<T> {
-    const signal = this.#transport.signal(own);
-    for (let failed = 0, alive = Date.now(); ; ) {
-      try {
-        const now = await read(signal);
-        if (ended(now)) {
-          return now;
-        }
-        [failed, alive] = [0, Date.now()];
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isUnreached(error) || Date.now() - alive > awayAtMost) {
-          throw error;
-        }
-        failed++;
-      }
-      await sleep(backoff(failed), signal); // a busy gateway answers without waiting
-    }
+    const params = { path: { jobId }, query: held };
+    return this.#core.until(async (signal) => unwrap(await this.api.GET("/api/jobs/{jobId}", { params, signal })), hasEnded, signal);
   }
 
   /** Yields the jobs that match a filter, newest first, page by page. */
-  async *list(filter: Filter = {}, { signal }: CallOptions = {}): AsyncGenerator<JobSummary, void, undefined> {
-    yield* pages(async (page) => {
+  list(filter: Filter = {}, { signal }: CallOptions = {}): AsyncGenerator<JobSummary, void, undefined> {
+    return pages(async (page) => {
       const { jobs, nextCursor } = unwrap(await this.api.GET("/api/jobs", { params: { query: { ...filter, ...page } }, signal }));
       return [jobs, nextCursor];
     });
@@ -264,7 +280,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   async runAgain(jobId: string, changes: RunAgainRequest = {}, { signal }: CallOptions = {}): Promise<Accepted> {
     const params = { path: { jobId } };
     const body = withKey(changes);
-    return unwrap(await this.api.POST("/api/jobs/{jobId}/run-again", { params, body, signal, fetch: this.#repeat }));
+    return unwrap(await this.api.POST("/api/jobs/{jobId}/run-again", { params, body, signal, fetch: this.#core.repeat }));
   }
 
   /** Deletes a job that has ended. */
@@ -281,120 +297,19 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 
   /**
-   * Creates a batch with all of its jobs, or no batch, and returns its id. Other jobs can join it by their batchId until it is
-   * closed. If it has no idempotencyKey it gets one, so that a repeated request makes no second batch.
+   * Sends a CloudEvent to the handlers that wait for it, now or for as long as the installation keeps it. Events with the same
+   * source and id count once; without an id it gets a new one.
    */
-  async createBatch(batch: BatchRequest<Types>, { signal }: CallOptions = {}): Promise<string> {
-    const body = withKey(batch) as Schemas["BatchRequest"];
-    return unwrap(await this.api.POST("/api/batches", { body, signal, fetch: this.#repeat })).batchId;
+  async sendEvent(event: EventToSend, { signal }: CallOptions = {}): Promise<EventKept> {
+    const body = { specversion: "1.0" as const, id: crypto.randomUUID(), datacontenttype: "application/json", ...event };
+    const headers = { "Content-Type": "application/cloudevents+json" };
+    return unwrap(await this.api.POST("/events", { headers, body, signal, fetch: this.#core.repeat })) as EventKept;
   }
 
-  async getBatch(batchId: string, { signal }: CallOptions = {}): Promise<Batch> {
-    return unwrap(await this.api.GET("/api/batches/{batchId}", { params: { path: { batchId } }, signal }));
-  }
-
-  /** Returns a batch once it has ended, in any state. It survives a restart of the gateway. */
-  async waitForBatch(batchId: string, { signal }: CallOptions = {}): Promise<Batch> {
-    const params = { path: { batchId }, query };
-    return this.#wait(
-      async (signal) => unwrap(await this.api.GET("/api/batches/{batchId}", { params, signal })),
-      (batch) => batch.finishedAt !== null,
-      signal,
-    );
-  }
-
-  /** Yields the batches that match a filter, newest first, page by page. Those that have not ended have no counts. */
-  async *listBatches(filter: BatchFilter = {}, { signal }: CallOptions = {}): AsyncGenerator<BatchSummary, void, undefined> {
-    yield* pages(async (page) => {
-      const params = { query: { ...filter, ...page } };
-      const { batches, nextCursor } = unwrap(await this.api.GET("/api/batches", { params, signal }));
-      return [batches, nextCursor];
-    });
-  }
-
-  /** Closes a batch, so that no more jobs can join it. */
-  async closeBatch(batchId: string, { signal }: CallOptions = {}): Promise<void> {
-    const params = { path: { batchId } };
-    unwrap(await this.api.POST("/api/batches/{batchId}/close", { params, signal, fetch: this.#repeat }));
-  }
-
-  /** Closes a batch and cancels its jobs by an operation, whose id it returns. */
-  async cancelBatch(batchId: string, { signal }: CallOptions = {}): Promise<string> {
-    return unwrap(await this.api.POST("/api/batches/{batchId}/cancel", { params: { path: { batchId } }, signal })).operationId;
-  }
-
-  /** Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns. */
-  async retryBatch(batchId: string, { signal }: CallOptions = {}): Promise<string> {
-    return unwrap(await this.api.POST("/api/batches/{batchId}/retry", { params: { path: { batchId } }, signal })).operationId;
-  }
-
-  /** Submits a flow. If it has no idempotencyKey it gets one, so that a repeated request makes no second flow. */
-  async createFlow(flow: FlowRequest<Types>, { signal }: CallOptions = {}): Promise<MadeFlow> {
-    const body = withKey(flow) as Schemas["FlowRequest"];
-    return unwrap(await this.api.POST("/api/flows", { body, signal, fetch: this.#repeat }));
-  }
-
-  /** Returns a flow with its graph and the states of its jobs. */
-  async getFlow(flowId: string, { signal }: CallOptions = {}): Promise<Flow> {
-    return unwrap(await this.api.GET("/api/flows/{flowId}", { params: { path: { flowId } }, signal }));
-  }
-
-  /** Returns a flow once it has ended, in any state. It survives a restart of the gateway. */
-  async waitForFlow(flowId: string, { signal }: CallOptions = {}): Promise<Flow> {
-    const params = { path: { flowId }, query };
-    return this.#wait(
-      async (signal) => unwrap(await this.api.GET("/api/flows/{flowId}", { params, signal })),
-      (flow) => flow.finishedAt !== null,
-      signal,
-    );
-  }
-
-  /** Yields the flows that match a filter, newest first, page by page. Those that have not ended have no counts. */
-  async *listFlows(filter: BatchFilter = {}, { signal }: CallOptions = {}): AsyncGenerator<FlowSummary, void, undefined> {
-    yield* pages(async (page) => {
-      const { flows, nextCursor } = unwrap(await this.api.GET("/api/flows", { params: { query: { ...filter, ...page } }, signal }));
-      return [flows, nextCursor];
-    });
-  }
-
-  /** Cancels the jobs of a flow by an operation, whose id it returns. */
-  async cancelFlow(flowId: string, { signal }: CallOptions = {}): Promise<string> {
-    return unwrap(await this.api.POST("/api/flows/{flowId}/cancel", { params: { path: { flowId } }, signal })).operationId;
-  }
-
-  /**
-   * Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
-   * With `from`, the jobs with these names and all that come after them run as new jobs; with `all`, the whole flow.
-   */
-  async retryFlow(flowId: string, { signal, from, all }: CallOptions & Schemas["FlowRetryRequest"] = {}): Promise<number> {
-    const body = from || all ? { from, all } : undefined;
-    return unwrap(await this.api.POST("/api/flows/{flowId}/retry", { params: { path: { flowId } }, body, signal })).jobs;
-  }
-
-  /** Creates a queue. One that is there is left as it is, and a removal is taken back. */
-  async createQueue(
-    queue: string,
-    { signal, workers = "runjob" }: CallOptions & { workers?: Schemas["QueueWorkers"] } = {},
-  ): Promise<Queue> {
-    return unwrap(await this.api.PUT("/api/queues/{queue}", { params: { path: { queue } }, body: { workers }, signal }));
-  }
-
-  /** Returns a queue. Once it is removed, this throws a NotFoundError. */
-  async getQueue(queue: string, { signal }: CallOptions = {}): Promise<Queue> {
-    return unwrap(await this.api.GET("/api/queues/{queue}", { params: { path: { queue } }, signal }));
-  }
-
-  /** Returns all queues. */
-  async listQueues({ signal }: CallOptions = {}): Promise<Queue[]> {
-    return unwrap(await this.api.GET("/api/queues", { signal })).queues;
-  }
-
-  /**
-   * Begins the removal of a created queue. While jobs in it have not ended, that is a ConflictError, unless drain is true: then
-   * the queue is removed when they have ended.
-   */
-  async removeQueue(queue: string, { signal, drain = false }: CallOptions & { drain?: boolean } = {}): Promise<void> {
-    unwrap(await this.api.DELETE("/api/queues/{queue}", { params: { path: { queue }, query: { drain } }, signal }));
+  /** Reports the end or the progress of a WAITING attempt, with the secret that its handler passed on. */
+  async callback(secret: string, callback: Callback, { signal }: CallOptions = {}): Promise<void> {
+    const params = { header: { "X-Callback-Secret": secret } };
+    unwrap(await this.api.POST("/api/jobs/callback", { params, body: callback, signal, fetch: this.#core.repeat }));
   }
 
   /**
@@ -412,21 +327,4 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     }
     return streamEvents(this.#transport, `${this.#url}/api/stream?${query}`, this.#headers, signal);
   }
-}
-
-/** Yields all entries of a list, page by page. */
-async function* pages<T>(read: (page: { limit: number; cursor?: string }) => Promise<[T[], string | null]>) {
-  for (let cursor: string | undefined; ; ) {
-    const [entries, next] = await read({ limit: 200, cursor });
-    yield* entries;
-    if (next === null) {
-      return;
-    }
-    cursor = next;
-  }
-}
-
-/** Returns a request with its idempotency key, or with a new one. A job id of the client is also the key. */
-function withKey<T extends { idempotencyKey?: string | null; jobId?: string }>(job: T): T {
-  return job.idempotencyKey || job.jobId ? job : { ...job, idempotencyKey: crypto.randomUUID() };
 }

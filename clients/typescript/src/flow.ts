@@ -1,4 +1,6 @@
-import type { CallOptions, FlowJobRequest, FlowRequest, JobWeaver, MadeFlow } from "./client.js";
+import type { JobWeaver } from "./client.js";
+import type { CallOptions } from "./core.js";
+import type { FlowJobRequest, FlowRequest, MadeFlow } from "./parts/index.js";
 import type { components } from "./schema.gen.js";
 import type { Task, TaskRequest } from "./task.js";
 
@@ -84,14 +86,14 @@ export class FlowBuilder {
     return new FlowJob(name);
   }
 
-  /** The request, as createFlow takes it. */
+  /** The request, as flows.create takes it. */
   request(): FlowRequest {
     return { ...this.#about, jobs: { ...this.#jobs } };
   }
 
   /** Submits the flow. If it has no idempotencyKey it gets one, so that a repeated request makes no second flow. */
   submit(options: CallOptions = {}): Promise<MadeFlow> {
-    return this.#client.createFlow(this.request(), options);
+    return this.#client.flows.create(this.request(), options);
   }
 
   #add(name: string, task: Task<any, any, any>, given: unknown, options: FlowJobOptions, needs: string[]): FlowJobRequest {

@@ -17,6 +17,7 @@ export {
 } from "./attempt.js";
 export type { BatchItem, BatchOptions } from "./batch.js";
 export * from "./client.js";
+export type { CallOptions } from "./core.js";
 export {
   ApiError,
   ConflictError,
@@ -36,6 +37,7 @@ export { FlowBuilder, type FlowCondition, FlowJob, type FlowJobOptions, type Giv
 export type { Codec, Numbers } from "./json.js";
 export { isLosslessNumber, LosslessNumber } from "lossless-json";
 export { type Connection, enqueue, enqueueStatement } from "./outbox.js";
+export type * from "./parts/index.js";
 export type { components, operations, paths } from "./schema.gen.js";
 export type { StreamEvent } from "./stream.js";
 export { type AnyTask, type Callable, Task, type TaskDefaults, type TaskHandler, type TaskOptions, type TaskRequest, type TaskSchedule } from "./task.js";

@@ -2,7 +2,8 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 
 import { type AttemptContext, type Attempt, NotRetryable } from "./attempt.js";
 import { Batches, type BatchOptions } from "./batch.js";
-import type { Accepted, BatchResult, CallOptions, Job, JobRequest, JobWeaver } from "./client.js";
+import type { Accepted, BatchResult, Job, JobRequest, JobWeaver } from "./client.js";
+import type { CallOptions } from "./core.js";
 import { JobEndedError } from "./errors.js";
 import type { components } from "./schema.gen.js";
 

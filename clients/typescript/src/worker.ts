@@ -3,9 +3,11 @@ import { AttemptAborted, clean, NotRetryable, Outcome, percentOf } from "./attem
 import { Threads } from "./blocking.js";
 import { Checkpoint } from "./checkpoint.js";
 import { type AnyJobTypes, JobWeaver } from "./client.js";
+import { describe } from "./describe.js";
 import { ApiError, ConnectionError, JobWeaverError, unwrap } from "./errors.js";
 import { jsonOf } from "./json.js";
 import { Line } from "./line.js";
+import { bounded, jsonOfResult } from "./result.js";
 import type { components } from "./schema.gen.js";
 import { type Answer, Together } from "./together.js";
 import { backoff, sleep } from "./transport.js";
@@ -36,7 +38,6 @@ const lastAnswerMs = 500; // for the response to the open claim when the worker 
 const stillMs = 2_000; // of the event loop; then the thread sends heartbeats
 const warnedMs = 3_000; // likewise; then a warning names the handler
 const tickMs = 500;
-const maxOutput = 262_144; // bytes
 const linesKept = 1_000; // of one attempt, while heartbeats fail
 const linesInHeartbeat = 200; // of one attempt
 const heartbeatBytes = 800_000; // of progress and lines; with the tokens a heartbeat stays below its limit
@@ -130,7 +131,9 @@ export class Worker<Types extends object = AnyJobTypes> {
     const heartbeats = this.#heartbeats();
     const ticks = this.#watch();
     try {
-      await this.#describe();
+      for (const task of this.#options.tasks ?? []) {
+        await this.#persist((signal) => describe(this.#api, task, signal));
+      }
       this.#described();
       await this.#claims();
     } finally {
@@ -147,62 +150,52 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
-  /** Sends the definitions of the tasks, so that the gateway accepts and checks their jobs, and their schedules. */
-  async #describe(): Promise<void> {
+  /** Sends a request until it is answered. It throws what will not pass, and returns nothing when the worker stops. */
+  async #persist<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     const stop = this.#stopping.signal;
-    for (const { type, definition, schedules } of this.#options.tasks ?? []) {
-      for (let failed = 0; !stop.aborted; failed++) {
-        try {
-          const params = { path: { type } };
-          const signal = this.#asking.signal;
-          unwrap(await this.#api.PUT("/api/job-types/{type}", { params, body: definition, signal }));
-          unwrap(await this.#api.PUT("/api/job-types/{type}/schedules", { params, body: { schedules }, signal }));
+    for (let failed = 0; !stop.aborted; failed++) {
+      try {
+        return await send(this.#asking.signal);
+      } catch (error) {
+        if (stop.aborted) {
           break;
-        } catch (error) {
-          if (stop.aborted) {
-            return;
-          }
-          if (!isTemporary(error) || this.#client.closed.aborted) {
-            throw error;
-          }
-          this.#report(error);
-          await sleep(Math.max(backoff(failed), (error instanceof ApiError && error.retryAfterMs) || 0), stop).catch(() => undefined);
         }
+        if (!isTemporary(error) || this.#client.closed.aborted) {
+          throw error;
+        }
+        this.#report(error);
+        await sleep(Math.max(backoff(failed), (error instanceof ApiError && error.retryAfterMs) || 0), stop).catch(() => undefined);
       }
     }
+    return undefined;
   }
 
   async #claims(): Promise<void> {
     const stop = this.#stopping.signal;
     const wait = Math.min(holdMs, Math.floor(this.#client.timeoutMs / 2));
     const asked = { worker: this.name, types: [...this.#handlers.keys()], queues: this.#options.queues, wait: `${wait}ms` };
-    for (let failed = 0; !stop.aborted; ) {
-      const slots = this.#concurrency - this.#held.size;
-      if (slots === 0) {
+    for (let early = 0; !stop.aborted; ) {
+      if (this.#held.size === this.#concurrency) {
         await this.#change();
         continue;
       }
-      let pause = 0;
-      const begin = Date.now();
-      try {
-        const answer = await this.#api.POST("/api/workers/claim", { body: { ...asked, slots }, signal: this.#asking.signal });
-        const attempts = unwrap(answer)?.attempts ?? [];
-        const ahead = Date.now() - Date.parse(answer.response.headers.get("Date") ?? "");
-        const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are in the gateway's time, and a Date has whole seconds
-        attempts.forEach((attempt) => this.#start(attempt, Date.now() - wrong));
-        const early = attempts.length === 0 && Date.now() - begin < wait / 2; // a stopping instance answers claims at once
-        [failed, pause] = early ? [failed + 1, backoff(failed)] : [0, 0];
-      } catch (error) {
-        if (stop.aborted) {
-          return;
-        }
-        if (!isTemporary(error) || this.#client.closed.aborted) {
-          throw error;
-        }
-        this.#report(error);
-        pause = Math.max(backoff(failed++), (error instanceof ApiError && error.retryAfterMs) || 0);
+      let begin = 0;
+      const answer = await this.#persist(async (signal) => {
+        begin = Date.now();
+        const body = { ...asked, slots: this.#concurrency - this.#held.size };
+        const claimed = await this.#api.POST("/api/workers/claim", { body, signal });
+        return { attempts: unwrap(claimed)?.attempts ?? [], date: claimed.response.headers.get("Date") ?? "" };
+      });
+      if (!answer) {
+        return;
       }
-      await sleep(pause, stop).catch(() => undefined);
+      const ahead = Date.now() - Date.parse(answer.date);
+      const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are in the gateway's time, and a Date has whole seconds
+      answer.attempts.forEach((attempt) => this.#start(attempt, Date.now() - wrong));
+      const atOnce = answer.attempts.length === 0 && Date.now() - begin < wait / 2; // as a stopping instance answers
+      // Without a pause further claims would ask for the first slot that is free, one after another.
+      await sleep(atOnce ? backoff(early) : 0, stop).catch(() => undefined);
+      early = atOnce ? early + 1 : 0;
     }
   }
 
@@ -502,20 +495,6 @@ const encoder = new TextEncoder();
 
 function hasNews({ progress, lines }: Held): boolean {
   return progress !== undefined || lines.length > 0;
-}
-
-/** The members of a result, as JSON. */
-function jsonOfResult(result: Result): string {
-  return JSON.stringify(result).slice(1, -1);
-}
-
-function bounded(output: string): string {
-  const bytes = encoder.encode(output).length;
-  if (bytes > maxOutput) {
-    const message = `the output has ${bytes} bytes, ${maxOutput} are allowed`;
-    throw new NotRetryable(message, { errorCode: "WORKER.OUTPUT_TOO_LARGE" });
-  }
-  return output;
 }
 
 function isPassing(status: number): boolean {

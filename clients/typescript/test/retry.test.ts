@@ -70,9 +70,9 @@ test("a repeated submit keeps its key, and each job has one", async () => {
 test("a retry of a flow has what runs again", async () => {
   const { options, asked } = gateway(json(202, { flowId: "f1", jobs: 3 }));
   const client = new JobWeaver(options);
-  assert.equal(await client.retryFlow("f1"), 3);
-  await client.retryFlow("f1", { from: ["pack"] });
-  await client.retryFlow("f1", { all: true });
+  assert.equal(await client.flows.retry("f1"), 3);
+  await client.flows.retry("f1", { from: ["pack"] });
+  await client.flows.retry("f1", { all: true });
   assert.deepEqual(
     asked.map((r) => (r.body === "" ? null : JSON.parse(r.body))),
     [null, { from: ["pack"] }, { all: true }],
@@ -82,8 +82,8 @@ test("a retry of a flow has what runs again", async () => {
 test("a repeated flow or batch keeps its key", async () => {
   const { options, asked } = gateway(breaks(), json(201, { flowId: "f1", jobs: {} }), breaks(), json(201, { batchId: "b1" }));
   const client = new JobWeaver(options);
-  await client.createFlow({ jobs: { only: job } });
-  await client.createBatch({ jobs: [job] });
+  await client.flows.create({ jobs: { only: job } });
+  await client.batches.create({ jobs: [job] });
   const keys = asked.map((r) => (JSON.parse(r.body) as { idempotencyKey: string }).idempotencyKey);
   assert.equal(keys.length, 4);
   assert.ok(keys[0] && keys[2] && keys[0] === keys[1] && keys[2] === keys[3] && keys[0] !== keys[2]);

@@ -2,6 +2,7 @@
 package accesscmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,38 +18,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type storedKey struct {
-	KeyID      string     `json:"keyId"`
-	Key        string     `json:"key"`
-	OwnerID    *string    `json:"ownerId"`
-	Name       string     `json:"name"`
-	Roles      []string   `json:"roles"`
-	ExpiresAt  *time.Time `json:"expiresAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt"`
-}
 
 // NewKeys makes the command keys.
 func NewKeys() *cobra.Command {
 	return cli.Group("keys", "Manage API keys", newKeysCreate(), newKeysList(),
 		cli.Verb("revoke ID", "Revoke a key", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodDelete, cli.Path("keys", args[0]), nil, func(w io.Writer, key storedKey) error {
+			return cli.Call(cmd, http.MethodDelete, cli.Path("keys", args[0]), nil, func(w io.Writer, key client.Key) error {
 				_, err := fmt.Fprintf(w, "%s is revoked\n", cli.Line(key.KeyID))
 				return err
 			})
 		}),
 		newKeysRotate(),
 		cli.Verb("me", "Show the owner and the roles of JOBWEAVER_API_KEY", 0, func(cmd *cobra.Command, _ []string) error {
-			return cli.Show(cmd, cli.Path("me"), func(w io.Writer, me struct {
-				Actor        string
-				OwnerID      *string
-				Roles        []string
-				Installation bool
-			}) error {
+			return cli.Show(cmd, cli.Path("me"), func(w io.Writer, me client.Me) error {
 				_, err := fmt.Fprintf(w, "%s  owner %v  roles %s  installation %v\n",
-					cli.Line(me.Actor), cli.Line(fmt.Sprint(cli.OrDash(me.OwnerID))), cli.Line(strings.Join(me.Roles, ",")),
+					cli.Line(me.Actor), cli.Line(cmp.Or(me.OwnerID, "-")), cli.Line(strings.Join(me.Roles, ",")),
 					me.Installation)
 				return err
 			})
@@ -91,7 +77,7 @@ func newKeysCreate() *cobra.Command {
 }
 
 // showNewKey prints only the key, so that it can be piped to a secret store.
-func showNewKey(w io.Writer, key storedKey) error {
+func showNewKey(w io.Writer, key client.Key) error {
 	_, err := fmt.Fprintln(w, cli.Line(key.Key))
 	return err
 }
@@ -106,7 +92,7 @@ func newKeysList() *cobra.Command {
 			}
 		}
 		return cli.Show(cmd, cli.Path("keys")+"?"+query.Encode(), func(w io.Writer, page struct {
-			Keys       []storedKey
+			Keys       []client.Key
 			NextCursor *string
 		}) error {
 			defer cli.MoreOf(cmd, page.NextCursor)
@@ -117,7 +103,7 @@ func newKeysList() *cobra.Command {
 				if k.RevokedAt != nil {
 					ends = "revoked"
 				}
-				return []any{k.KeyID, cli.OrDash(k.OwnerID), strings.Join(k.Roles, ","), ends, minute(k.LastUsedAt), k.Name}
+				return []any{k.KeyID, cmp.Or(k.OwnerID, "-"), strings.Join(k.Roles, ","), ends, minute(k.LastUsedAt), k.Name}
 			})
 		})
 	})

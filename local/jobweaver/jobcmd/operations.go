@@ -6,28 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type operation struct {
-	OperationID string     `json:"operationId"`
-	Command     string     `json:"command"`
-	Status      string     `json:"status"`
-	CreatedAt   time.Time  `json:"createdAt"`
-	FinishedAt  *time.Time `json:"finishedAt"`
-	Progress    struct {
-		Matched, Asked, Applied, Refused, Skipped int64
-	} `json:"progress"`
-	Reasons []struct {
-		Reason string
-		Jobs   int64
-	} `json:"reasons"`
-}
 
 // operate starts an operation, and with wait follows it to its end.
 func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
@@ -38,7 +22,7 @@ func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	gateway, o := cli.API(cmd), operation{}
+	gateway, o := cli.API(cmd), client.Operation{}
 	to := cli.Path("operations")
 	if _, err := gateway.Do(cmd.Context(), http.MethodPost, to, "application/json", sent, &o); err != nil {
 		return err
@@ -49,7 +33,7 @@ func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 func followOperation(cmd *cobra.Command, gateway *client.Client, id string) error {
 	progress := newOperationProgress(cmd)
 	for {
-		var o operation
+		var o client.Operation
 		at := fmt.Sprintf("%s?wait=%dms", cli.Path("operations", id), progress.wait().Milliseconds())
 		var raw json.RawMessage
 		err := gateway.Through(cmd.Context(), cli.Retrying(cmd), func() (err error) {
@@ -77,7 +61,7 @@ func NewOperations() *cobra.Command {
 			values.Set("cursor", cursor)
 		}
 		type page struct {
-			Operations []operation
+			Operations []client.Operation
 			NextCursor *string
 		}
 		return cli.Show(cmd, cli.Path("operations")+"?"+values.Encode(), func(w io.Writer, p page) error {
@@ -100,8 +84,8 @@ func NewOperations() *cobra.Command {
 			}))
 }
 
-func showOperation(w io.Writer, o operation) error {
-	if err := showOperations(w, []operation{o}); err != nil {
+func showOperation(w io.Writer, o client.Operation) error {
+	if err := showOperations(w, []client.Operation{o}); err != nil {
 		return err
 	}
 	for _, r := range o.Reasons {
@@ -112,9 +96,9 @@ func showOperation(w io.Writer, o operation) error {
 	return nil
 }
 
-func showOperations(w io.Writer, operations []operation) error {
+func showOperations(w io.Writer, operations []client.Operation) error {
 	head := "OPERATION\tCOMMAND\tSTATUS\tMATCHED\tASKED\tAPPLIED\tREFUSED\tSKIPPED\tCREATED\tFINISHED"
-	return cli.Table(w, head, "no operations", len(operations), func(i int) []any {
+	return cli.Table(w, head, "no client.Operations", len(operations), func(i int) []any {
 		o := operations[i]
 		p := o.Progress
 		return []any{

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // How long one request waits for the end of an operation: with a progress bar, and without.
@@ -41,15 +42,15 @@ func (p *operationProgress) wait() time.Duration {
 }
 
 // show is called with each response, including the last one.
-func (p *operationProgress) show(o operation) error {
+func (p *operationProgress) show(o client.Operation) error {
 	done := o.Progress.Applied + o.Progress.Refused + o.Progress.Skipped
 	switch {
 	case p.bar != nil && o.FinishedAt != nil:
 		return p.bar.Finish()
 	case p.bar != nil:
 		p.bar.Describe(cli.Line(o.Command))
-		p.bar.ChangeMax64(max(o.Progress.Matched, done) + 1) // a full bar shows nothing more, and more jobs may match
-		return p.bar.Set64(done)
+		p.bar.ChangeMax(max(o.Progress.Matched, done) + 1) // a full bar shows nothing more, and more jobs may match
+		return p.bar.Set(done)
 	case o.FinishedAt == nil:
 		_, err := fmt.Fprintf(p.w, "%s: %d of %d jobs done, %d asked\n",
 			cli.Line(o.Command), done, o.Progress.Matched, o.Progress.Asked)

@@ -7,22 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type control struct {
-	Kind            string   `json:"kind"`
-	Name            string   `json:"name"`
-	Paused          bool     `json:"paused"`
-	MaxRunning      *int     `json:"maxRunning"`
-	StartsPerSecond *float64 `json:"startsPerSecond"`
-	Weight          *int     `json:"weight"` // nil: not of a fairness key
-	Applied         bool     `json:"applied"`
-}
 
 // NewControls makes the command controls.
 func NewControls() *cobra.Command {
 	return cli.Verb("controls", "List pauses and limits", 0, func(cmd *cobra.Command, _ []string) error {
-		return cli.Show(cmd, cli.Path("controls"), func(w io.Writer, page struct{ Controls []control }) error {
+		return cli.Show(cmd, cli.Path("controls"), func(w io.Writer, page struct{ Controls []client.Control }) error {
 			return showControls(w, page.Controls)
 		})
 	})
@@ -59,7 +50,7 @@ func NewLimit() *cobra.Command {
 				return cli.Usage("which limit? Give --max-running, --starts-per-second, --weight, or --none")
 			}
 			at := cli.Path("controls", args[0], args[1])
-			var now control
+			var now client.Control
 			_, tag, err := cli.API(cmd).Read(cmd.Context(), at, &now)
 			if err != nil {
 				return err
@@ -101,9 +92,9 @@ func checkKind(kind string) error {
 	return nil
 }
 
-func showControl(w io.Writer, c control) error { return showControls(w, []control{c}) }
+func showControl(w io.Writer, c client.Control) error { return showControls(w, []client.Control{c}) }
 
-func showControls(w io.Writer, controls []control) error {
+func showControls(w io.Writer, controls []client.Control) error {
 	head := "KIND\tNAME\tPAUSED\tMAX RUNNING\tSTARTS/S\tWEIGHT\tAPPLIED"
 	return cli.Table(w, head, "nothing is paused or limited", len(controls),
 		func(i int) []any {

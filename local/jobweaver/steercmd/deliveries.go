@@ -1,45 +1,33 @@
 package steercmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type delivery struct {
-	JobID      string     `json:"jobId"`
-	Version    int64      `json:"version"`
-	JobStatus  string     `json:"jobStatus"`
-	URL        string     `json:"url"`
-	Status     string     `json:"status"`
-	Tries      int        `json:"tries"`
-	NextAt     *time.Time `json:"nextAt"`
-	LastTryAt  *time.Time `json:"lastTryAt"`
-	LastAnswer *int       `json:"lastAnswer"`
-	LastError  *string    `json:"lastError"`
-}
 
 // NewDeliveries makes the command deliveries.
 func NewDeliveries() *cobra.Command {
 	return cli.Group("deliveries", "Show the deliveries of results to callback URLs",
 		newDeliveryList(),
 		cli.Verb("get ID", "Show the deliveries of a job, newest first", 1, func(cmd *cobra.Command, args []string) error {
-			type page struct{ Deliveries []delivery }
+			type page struct{ Deliveries []client.Delivery }
 			return cli.Show(cmd, cli.Path("jobs", args[0], "deliveries"), func(w io.Writer, p page) error {
 				return showDeliveries(w, p.Deliveries)
 			})
 		}),
 		cli.Verb("retry ID VERSION", "Deliver a result again", 2, func(cmd *cobra.Command, args []string) error {
 			at := cli.Path("jobs", args[0], "deliveries", args[1], "retry")
-			return cli.Call(cmd, http.MethodPost, at, nil, func(w io.Writer, d delivery) error {
-				return showDeliveries(w, []delivery{d})
+			return cli.Call(cmd, http.MethodPost, at, nil, func(w io.Writer, d client.Delivery) error {
+				return showDeliveries(w, []client.Delivery{d})
 			})
 		}))
 }
@@ -58,7 +46,7 @@ func newDeliveryList() *cobra.Command {
 			}
 		}
 		type page struct {
-			Deliveries []delivery
+			Deliveries []client.Delivery
 			NextCursor *string
 		}
 		return cli.Show(cmd, cli.Path("deliveries")+"?"+values.Encode(), func(w io.Writer, p page) error {
@@ -75,13 +63,16 @@ func newDeliveryList() *cobra.Command {
 	return list
 }
 
-func showDeliveries(w io.Writer, deliveries []delivery) error {
+func showDeliveries(w io.Writer, deliveries []client.Delivery) error {
 	head := "JOB\tVERSION\tENDED AS\tSTATUS\tTRIES\tLAST TRY\tNEXT\tANSWER\tERROR\tURL"
 	return cli.Table(w, head, "no deliveries", len(deliveries), func(i int) []any {
-		d := deliveries[i]
+		d, answer := deliveries[i], any("-")
+		if deliveries[i].LastAnswer != 0 {
+			answer = deliveries[i].LastAnswer
+		}
 		return []any{
 			d.JobID, fmt.Sprint(d.Version), d.JobStatus, d.Status, d.Tries, cli.AtOrDash(d.LastTryAt), cli.AtOrDash(d.NextAt),
-			cli.OrDash(d.LastAnswer), cli.OrDash(d.LastError), d.URL,
+			answer, cmp.Or(d.LastError, "-"), d.URL,
 		}
 	})
 }

@@ -11,15 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 const lookEvery = time.Second // heartbeats come every 1 to 3 s
-
-type drain struct {
-	WorkerID string `json:"workerId"`
-	Draining bool   `json:"draining"`
-	Applied  bool   `json:"applied"`
-}
 
 // NewDrain makes the command drain.
 func NewDrain() *cobra.Command {
@@ -50,7 +45,7 @@ func NewDrain() *cobra.Command {
 	return cmd
 }
 
-func showDrain(w io.Writer, d drain) error {
+func showDrain(w io.Writer, d client.WorkerDrain) error {
 	state := "takes attempts"
 	if d.Draining {
 		state = "drains"
@@ -62,33 +57,29 @@ func showDrain(w io.Writer, d drain) error {
 	return err
 }
 
-type workerState struct {
-	WorkerID                string
-	Live, Draining, Drained bool
-	Attempts                []struct{}
-}
-
 // awaitDrained waits until a worker has nothing left. A worker that has left runs nothing, and one that is silent has
 // lost its attempts to others.
 func awaitDrained(cmd *cobra.Command, workerID string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	for {
-		var page struct{ Workers []workerState }
-		_, err := cli.API(cmd).Do(ctx, http.MethodGet, cli.Path("workers"), "", nil, &page)
+		list, err := cli.API(cmd).Workers.List(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		at := slices.IndexFunc(page.Workers, func(w workerState) bool { return w.WorkerID == workerID })
+		at := -1
+		if err == nil {
+			at = slices.IndexFunc(list.Workers, func(w client.WorkerInfo) bool { return w.WorkerID == workerID })
+		}
 		switch {
 		case err != nil: // out of time
 		case at < 0:
 			return report(cmd, workerID, "has left")
-		case !page.Workers[at].Live:
+		case !list.Workers[at].Live:
 			return report(cmd, workerID, "is silent; its attempts run elsewhere")
-		case page.Workers[at].Drained:
+		case list.Workers[at].Drained:
 			return report(cmd, workerID, "is drained")
-		case !page.Workers[at].Draining:
+		case !list.Workers[at].Draining:
 			fmt.Fprintf(cmd.ErrOrStderr(), "the drain of %s was undone\n", cli.Line(workerID))
 			return cli.ExitCode(cli.ExitFailed)
 		}

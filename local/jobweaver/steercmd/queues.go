@@ -76,7 +76,7 @@ func awaitRemoved(cmd *cobra.Command, name string, timeout time.Duration) error 
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	for {
-		now, err := cli.API(cmd).Queue(ctx, name)
+		now, err := cli.API(cmd).Queues.Get(ctx, name)
 		switch {
 		case errors.Is(err, client.ErrNotFound):
 			return report(cmd, name, "is gone")

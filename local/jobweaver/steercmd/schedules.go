@@ -4,6 +4,7 @@ package steercmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,20 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type schedule struct {
-	Name     string      `json:"name"`
-	Cron     string      `json:"cron"`
-	TimeZone string      `json:"timeZone"`
-	Overlap  string      `json:"overlap"`
-	Missed   string      `json:"missed"`
-	Paused   bool        `json:"paused"`
-	NextAt   *time.Time  `json:"nextAt"`
-	LastAt   *time.Time  `json:"lastAt"`
-	LastJob  *string     `json:"lastJobId"`
-	Upcoming []time.Time `json:"upcoming"`
-}
 
 // NewSchedules makes the command schedules.
 func NewSchedules() *cobra.Command {
@@ -70,7 +59,7 @@ func NewSchedules() *cobra.Command {
 func newScheduleList(at func(...string) string) *cobra.Command {
 	return cli.Verb("list", "List schedules by name", 0, func(cmd *cobra.Command, _ []string) error {
 		type page struct {
-			Schedules  []schedule
+			Schedules  []client.Schedule
 			NextCursor *string
 		}
 		return cli.Show(cmd, at(), func(w io.Writer, p page) error {
@@ -211,8 +200,8 @@ func newScheduleTicks(at func(...string) string) *cobra.Command {
 	})
 }
 
-func showSchedule(w io.Writer, s schedule) error {
-	if err := showSchedules(w, []schedule{s}); err != nil {
+func showSchedule(w io.Writer, s client.Schedule) error {
+	if err := showSchedules(w, []client.Schedule{s}); err != nil {
 		return err
 	}
 	for _, next := range s.Upcoming {
@@ -223,13 +212,13 @@ func showSchedule(w io.Writer, s schedule) error {
 	return nil
 }
 
-func showSchedules(w io.Writer, schedules []schedule) error {
+func showSchedules(w io.Writer, schedules []client.Schedule) error {
 	head := "NAME\tCRON\tTIME ZONE\tOVERLAP\tMISSED\tPAUSED\tNEXT\tLAST\tLAST JOB"
 	return cli.Table(w, head, "no schedules", len(schedules), func(i int) []any {
 		s := schedules[i]
 		return []any{
 			s.Name, s.Cron, s.TimeZone, s.Overlap, s.Missed, s.Paused,
-			cli.AtOrDash(s.NextAt), cli.AtOrDash(s.LastAt), cli.OrDash(s.LastJob),
+			cli.AtOrDash(s.NextAt), cli.AtOrDash(s.LastAt), cmp.Or(s.LastJobID, "-"),
 		}
 	})
 }

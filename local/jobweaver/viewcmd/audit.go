@@ -1,26 +1,16 @@
 package viewcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type auditEntry struct {
-	ID         string    `json:"id"`
-	At         time.Time `json:"at"`
-	OwnerID    *string   `json:"ownerId"`
-	Actor      string    `json:"actor"`
-	Action     string    `json:"action"`
-	Resource   *string   `json:"resource"`
-	JobIDs     []string  `json:"jobIds"`
-	RemoteAddr string    `json:"remoteAddr"`
-}
 
 // NewAudit makes the command audit.
 func NewAudit() *cobra.Command {
@@ -40,7 +30,7 @@ func NewAudit() *cobra.Command {
 			values.Set(name, *value)
 		}
 		type page struct {
-			Entries    []auditEntry
+			Entries    []client.AuditEntry
 			NextCursor *string
 		}
 		return cli.Show(cmd, cli.Path("audit")+"?"+values.Encode(), func(w io.Writer, p page) error {
@@ -60,16 +50,16 @@ func NewAudit() *cobra.Command {
 	return list
 }
 
-func showAudit(w io.Writer, entries []auditEntry) error {
+func showAudit(w io.Writer, entries []client.AuditEntry) error {
 	return cli.Table(w, "AT\tOWNER\tACTOR\tACTION\tWHAT\tFROM", "no entries", len(entries), func(i int) []any {
 		e := entries[i]
-		what := cli.OrDash(e.Resource)
+		what := cmp.Or(e.Resource, "-")
 		switch n := len(e.JobIDs); {
 		case n == 1:
 			what = e.JobIDs[0]
 		case n > 1:
 			what = fmt.Sprintf("%d jobs", n)
 		}
-		return []any{cli.AtOrDash(&e.At), cli.OrDash(e.OwnerID), e.Actor, e.Action, what, e.RemoteAddr}
+		return []any{cli.AtOrDash(&e.At), cmp.Or(e.OwnerID, "-"), e.Actor, e.Action, what, e.RemoteAddr}
 	})
 }

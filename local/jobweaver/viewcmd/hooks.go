@@ -1,29 +1,20 @@
 package viewcmd
 
 import (
+	"cmp"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type hook struct {
-	Name, Signature              string
-	OwnerID, JobType, EventType  *string
-	Accepted, Replayed, Rejected int64
-	LastRejection                *struct {
-		At      time.Time
-		Message string
-	}
-}
 
 // NewHooks makes the command hooks.
 func NewHooks() *cobra.Command {
 	return cli.Verb("hooks", "List the hooks that turn requests of other systems into jobs or events, and their counts", 0,
 		func(cmd *cobra.Command, _ []string) error {
-			return cli.Show(cmd, cli.Path("hooks"), func(w io.Writer, page struct{ Hooks []hook }) error {
+			return cli.Show(cmd, cli.Path("hooks"), func(w io.Writer, page struct{ Hooks []client.Hook }) error {
 				head := "HOOK\tOWNER\tSIGNATURE\tTYPE\tACCEPTED\tREPLAYED\tREJECTED\tLAST REJECTION"
 				none := "no hooks: HOOKS_FILE of the gateway names a file of them"
 				return cli.Table(w, head, none, len(page.Hooks), func(i int) []any {
@@ -31,12 +22,12 @@ func NewHooks() *cobra.Command {
 					if h.LastRejection != nil {
 						last = cli.At(&h.LastRejection.At) + " " + h.LastRejection.Message
 					}
-					becomes := cli.OrDash(h.JobType)
-					if h.EventType != nil {
-						becomes = "event " + *h.EventType
+					becomes := cmp.Or(h.JobType, "-")
+					if h.EventType != "" {
+						becomes = "event " + h.EventType
 					}
 					return []any{
-						h.Name, cli.OrDash(h.OwnerID), h.Signature, becomes, h.Accepted, h.Replayed, h.Rejected, last,
+						h.Name, cmp.Or(h.OwnerID, "-"), h.Signature, becomes, h.Accepted, h.Replayed, h.Rejected, last,
 					}
 				})
 			})

@@ -1,6 +1,7 @@
 package viewcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -8,21 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-type share struct {
-	FairnessKey            string
-	Weight                 int
-	Waiting, Running       int64
-	DueShare, RunningShare *float64
-	Paused                 bool
-}
 
 // NewShares makes the command shares.
 func NewShares() *cobra.Command {
 	type page struct {
 		Complete   bool
-		Shares     []share
+		Shares     []client.Share
 		NextCursor *string
 	}
 	var search string
@@ -49,14 +43,11 @@ func NewShares() *cobra.Command {
 	return cmd
 }
 
-func showShares(w io.Writer, shares []share) error {
+func showShares(w io.Writer, shares []client.Share) error {
 	head := "FAIRNESS KEY\tWEIGHT\tWAITING\tRUNNING\tSHARE DUE\tSHARE RUNNING\tPAUSED"
 	return cli.Table(w, head, "no job waits or runs", len(shares), func(i int) []any {
 		s := shares[i]
-		key := s.FairnessKey
-		if key == "" {
-			key = "-"
-		}
+		key := cmp.Or(s.FairnessKey, "-")
 		return []any{key, s.Weight, s.Waiting, s.Running, percent(s.DueShare), percent(s.RunningShare), s.Paused}
 	})
 }

@@ -5,41 +5,23 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // NewWorkers makes the command workers.
 func NewWorkers() *cobra.Command {
-	type worker struct {
-		WorkerID    string
-		Live        bool
-		Stopping    bool
-		Draining    bool
-		Drained     bool
-		SeenAt      time.Time
-		Queues      []string
-		Slots, Busy int
-		Rate        float64
-	}
-	type unserved struct {
-		Queue, JobType string
-		Jobs           int64
-	}
 	about := "List the workers, and the job types that none of them runs"
 	return cli.Verb("workers", about, 0, func(cmd *cobra.Command, _ []string) error {
-		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct {
-			Workers       []worker
-			WithoutWorker []unserved
-		}) error {
+		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page client.WorkerList) error {
 			head := "WORKER\tLIVE\tDRAINING\tQUEUES\tBUSY\tSLOTS\tRATE\tSEEN"
 			err := cli.Table(w, head, "no workers", len(page.Workers), func(i int) []any {
 				x := page.Workers[i]
 				return []any{x.WorkerID, x.Live && !x.Stopping, drainOf(x.Draining, x.Drained), strings.Join(x.Queues, ","),
-					x.Busy, x.Slots, strconv.FormatFloat(x.Rate, 'f', 1, 64), cli.At(&x.SeenAt)}
+					cli.OrDash(x.Busy), x.Slots, rate(x.Rate), cli.At(&x.SeenAt)}
 			})
 			if err != nil || len(page.WithoutWorker) == 0 {
 				return err
@@ -51,6 +33,13 @@ func NewWorkers() *cobra.Command {
 			})
 		})
 	})
+}
+
+func rate(perSecond *float64) string {
+	if perSecond == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*perSecond, 'f', 1, 64)
 }
 
 func drainOf(draining, drained bool) string {

@@ -56,7 +56,7 @@ func (l *load) makeBatch(rnd *rand.Rand) {
 // listBatches returns the batches by id, those in a status or all.
 func listBatches(ctx context.Context, l *load, status string) (map[string]client.Batch, error) {
 	all := map[string]client.Batch{}
-	for batch, err := range l.gateways[0].Batches(ctx, client.BatchFilter{Status: status}) {
+	for batch, err := range l.gateways[0].Batches.List(ctx, client.BatchFilter{Status: status}) {
 		if err != nil {
 			return nil, fmt.Errorf("list batches: %w", err)
 		}

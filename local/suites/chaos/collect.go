@@ -74,7 +74,7 @@ func openJobs(ctx context.Context, l *load) (open []string, err error) {
 	}
 	// One list has all statuses: a job whose attempt is lost goes back, and a list of each status could miss it.
 	filter := client.Filter{Status: []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"}}
-	for job, err := range l.gateways[0].Jobs(ctx, filter) {
+	for job, err := range l.gateways[0].List(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func openJobs(ctx context.Context, l *load) (open []string, err error) {
 }
 
 func listJobs(ctx context.Context, l *load, filter client.Filter) (ids []string, err error) {
-	for job, err := range l.gateways[0].Jobs(ctx, filter) {
+	for job, err := range l.gateways[0].List(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,8 +42,10 @@ func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 		t.Run("Go", func(t *testing.T) { goClient(ctx, t, client.New(url, "")) })
 		installedFromPages(ctx, t, url)
 		t.Run("Go groups", func(t *testing.T) { goGroups(ctx, t, client.New(url, "")) })
+		t.Run("Go parts", func(t *testing.T) { goParts(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{
 			"Go quickstart": {".", "go", "run", "./clients/go"},
+			"Go first":      {".", "go", "run", "./clients/go/first"},
 			"Go tasks":      {".", "go", "run", "./clients/go/task"},
 			"TypeScript":    {"clients/typescript", "npm", "run", "--silent", "live"},
 			"Python":        {"clients/python", ".venv/bin/pytest", "-q", "-p", "no:cacheprovider", "live"},
@@ -140,45 +143,74 @@ func goGroups(ctx context.Context, t *testing.T, c *client.Client) {
 			t.Fatal(err)
 		}
 	}
-	queue, err := c.CreateQueue(ctx, "go-queue", client.QueueOfRunjob)
+	queue, err := c.Queues.Create(ctx, "go-queue", client.QueueOfRunjob)
 	must(err)
 	if queue.Origin != client.QueueCreated || queue.State != client.QueueActive || queue.Workers != client.QueueOfRunjob {
 		t.Errorf("created: %+v", queue)
 	}
 	steps := map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}}
 	job := client.JobRequest{JobType: "SIMULATION", Payload: steps, Queue: queue.Queue}
-	batch, err := c.CreateBatch(ctx, client.BatchRequest{Jobs: []client.JobRequest{job}, Closed: true})
+	batch, err := c.Batches.Create(ctx, client.BatchRequest{Jobs: []client.JobRequest{job}, Closed: true})
 	must(err)
-	flow, err := c.CreateFlow(ctx, client.FlowRequest{Jobs: map[string]client.JobRequest{"only": job}})
+	flow, err := c.Flows.Create(ctx, client.FlowRequest{Jobs: map[string]client.JobRequest{"only": job}})
 	must(err)
-	must(c.RemoveQueue(ctx, queue.Queue, true))
-	for ended := false; !ended; {
-		is, err := c.Flow(ctx, flow.FlowID, time.Minute)
-		must(err)
-		ended = is.FinishedAt != nil
+	must(c.Queues.Remove(ctx, queue.Queue, true))
+	ended, err := c.Flows.Wait(ctx, flow.FlowID)
+	must(err)
+	if ended.Status != client.Completed {
+		t.Errorf("the flow is %s", ended.Status)
 	}
 	seen := map[string]bool{}
-	for is, err := range c.Batches(ctx, client.BatchFilter{}) {
+	for is, err := range c.Batches.List(ctx, client.BatchFilter{}) {
 		must(err)
 		seen[is.BatchID] = true
 	}
-	for is, err := range c.Flows(ctx, client.BatchFilter{Status: client.Completed}) {
+	for is, err := range c.Flows.List(ctx, client.BatchFilter{Status: client.Completed}) {
 		must(err)
 		seen[is.FlowID] = true
 	}
 	if !seen[batch] || !seen[flow.FlowID] {
 		t.Errorf("listed: %v, without batch %s or flow %s", seen, batch, flow.FlowID)
 	}
-	queues, err := c.Queues(ctx)
+	queues, err := c.Queues.List(ctx)
 	must(err)
 	if len(queues) == 0 || queues[0].Queue != "default" || queues[0].Origin != client.QueueSetting {
 		t.Errorf("queues: %+v", queues)
 	}
 	for err == nil { // a removal takes ten seconds at least
-		queue, err = c.Queue(ctx, queue.Queue)
+		queue, err = c.Queues.Get(ctx, queue.Queue)
 	}
 	if !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a queue that is removed: %+v, %v", queue, err)
+	}
+}
+
+// docs/tasks.md compares the lines of the smallest programs with those of other systems.
+func TestThePageCountsTheLinesOfTheFirstPrograms(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(root + "/docs/tasks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`\(\.\./(clients/\S*first\S*)\) \| (\d+) \|`).FindAllStringSubmatch(string(page), -1)
+	for _, row := range rows {
+		program, err := os.ReadFile(filepath.Join(root, row[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := 0
+		for line := range strings.Lines(string(program)) {
+			line = strings.TrimSpace(line)
+			if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "#") {
+				lines++
+			}
+		}
+		if fmt.Sprint(lines) != row[2] {
+			t.Errorf("%s has %d lines, not %s", row[1], lines, row[2])
+		}
+	}
+	if len(rows) != 3 {
+		t.Errorf("it counts %d programs", len(rows))
 	}
 }
 

@@ -78,10 +78,24 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{}, "Debounce": client.Debounce{},
 		"StreamProgress": client.JobProgress{}, "WorkHeartbeat": client.WorkHeartbeat{}, "WorkHeartbeatAnswer": client.WorkHeartbeatAnswer{},
 		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
+		"Schedule": client.Schedule{}, "ScheduleRequest": client.ScheduleRequest{}, "Tick": client.ScheduleTick{}, "Share": client.Share{},
+		"Control": client.Control{}, "ControlRequest": client.ControlRequest{}, "Operation": client.Operation{},
+		"OperationProgress": client.OperationProgress{}, "RefusalReason": client.RefusalReason{}, "SkippedJob": client.SkippedJob{},
+		"DeadGroups": client.DeadGroups{}, "DeadGroup": client.DeadGroup{}, "DeadExampleOrNull": client.DeadExample{},
+		"Delivery": client.Delivery{}, "WholeRejectedRecord": client.RejectedRecord{}, "RecordHeader": client.RecordHeader{},
+		"RecordBytesOrNull": client.RecordBytes{}, "KeyRequest": client.KeyRequest{}, "NewKey": client.Key{}, "Me": client.Me{},
+		"AuditEntry": client.AuditEntry{}, "WebhookSecrets": client.WebhookSecrets{}, "JobTypeInfo": client.JobType{},
+		"Workers": client.WorkerList{}, "TypeWithoutWorker": client.TypeWithoutWorker{}, "Worker": client.WorkerInfo{},
+		"WorkerAttempt": client.RunningAttempt{}, "WorkerDrain": client.WorkerDrain{}, "Hook": client.Hook{},
+		"HookRejection": client.HookRejection{}, "Health": client.Health{}, "Lag": client.Lag{}, "TopicLag": client.TopicLag{},
+		"Stats": client.Stats{}, "TypeStats": client.TypeStats{}, "QueueStats": client.QueueStats{}, "Percentiles": client.Percentiles{},
+		"OldestWaiting": client.OldestWaiting{}, "Throughput": client.Throughput{}, "Rates": client.Rates{}, "Flow": client.Span{},
+		"Latency": client.Latency{}, "HistogramBar": client.HistogramBar{}, "Failures": client.Failures{},
+		"FailedJobType": client.FailedJobType{}, "FailedErrorCode": client.FailedErrorCode{}, "CallbackFailed": client.Callback{},
 		"QueueInfo": client.Queue{}, "FlowRequest": client.FlowRequest{}, "ForEach": client.ForEach{}, "FlowJob": client.FlowJob{},
 	} {
-		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
-			return slices.Contains(problem, name)
+		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(member string) bool {
+			return name == "Error" && slices.Contains(problem, member)
 		})
 		want := slices.DeleteFunc(membersOf(doc.Components.Schemas[name]), func(name string) bool { return name == "timestamp" })
 		if !slices.Equal(got, want) {
@@ -157,7 +171,7 @@ func TestAFilterHasEveryParameterOfTheContract(t *testing.T) {
 		Status: []string{client.Failed}, Type: "A", Queue: "q", Tag: "t", OrderingKey: "o", ErrorCode: "e", TraceID: "i", IdempotencyKey: "k",
 		BatchID: "b", FanOutID: "f", After: "a", NoErrorCode: true, Search: "s", OwnerID: "w", EventSource: "/s", EventID: "1", Since: at, Until: at, EndedSince: at, EndedUntil: at,
 	}
-	if _, err := client.New(server.URL, "").List(t.Context(), filter, 1, "c"); err != nil {
+	if _, err := client.New(server.URL, "").ListPage(t.Context(), filter, 1, "c"); err != nil {
 		t.Fatal(err)
 	}
 	sent := <-asked

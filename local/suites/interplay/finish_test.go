@@ -85,7 +85,7 @@ func (x *run) blocked(ctx context.Context, of string) {
 	if w == nil || !w.Limit.Paused || !w.Applied {
 		return
 	}
-	page, err := x.API.List(ctx, client.Filter{Status: []string{client.Pending}}, 5, "")
+	page, err := x.API.ListPage(ctx, client.Filter{Status: []string{client.Pending}}, 5, "")
 	if err != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (x *run) settle(ctx context.Context) {
 }
 
 func (x *run) stuck(ctx context.Context) (open []*client.Job) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{Status: unfinished}) {
+	for j, err := range x.API.List(ctx, client.Filter{Status: unfinished}) {
 		if err != nil {
 			return open
 		}
@@ -167,7 +167,7 @@ func (x *run) stuck(ctx context.Context) (open []*client.Job) {
 
 // busy reports whether something has not ended, is on its way, or is not known.
 func (x *run) busy(ctx context.Context) bool {
-	page, err := x.API.List(ctx, client.Filter{Status: unfinished}, 1, "")
+	page, err := x.API.ListPage(ctx, client.Filter{Status: unfinished}, 1, "")
 	if err != nil || len(page.Jobs) > 0 {
 		return true
 	}
@@ -177,19 +177,19 @@ func (x *run) busy(ctx context.Context) bool {
 		}
 	}
 	for _, id := range x.batches {
-		b, err := x.API.Batch(ctx, id, 0)
+		b, err := x.API.Batches.Get(ctx, id, 0)
 		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(b.Status) {
 			return true
 		}
 	}
 	for _, id := range x.flows {
-		f, err := x.API.Flow(ctx, id, 0)
+		f, err := x.API.Flows.Get(ctx, id, 0)
 		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(f.Status) {
 			return true
 		}
 	}
 	for _, id := range x.bulks {
-		var o Operation
+		var o client.Operation
 		_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, &o)
 		if err != nil || o.Status == "RUNNING" || o.Status == "ABORTING" {
 			return true
@@ -217,12 +217,12 @@ func (x *run) strangers() (ids []string) {
 func (x *run) collect(ctx context.Context) {
 	r := x.rec
 	r.Jobs, r.Listed, r.Unchanged = map[string]*client.Job{}, map[string]*client.Job{}, map[string]int{}
-	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*Operation{}
+	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*client.Operation{}
 	r.Deliveries, r.Counts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
 	r.Reports = map[string]*Report{}
 	x.waitForDeliveries(ctx)
 	x.read("list jobs", x.patiently(ctx, func() error {
-		for j, err := range x.API.Jobs(ctx, client.Filter{}) {
+		for j, err := range x.API.List(ctx, client.Filter{}) {
 			if err != nil {
 				return err
 			}
@@ -238,13 +238,13 @@ func (x *run) collect(ctx context.Context) {
 		x.read("get job", x.patiently(ctx, func() error { return x.collectJob(ctx, id) }))
 	}
 	for name, id := range x.batches {
-		x.read("get batch", x.patiently(ctx, func() (err error) { r.Batches[name], err = x.API.Batch(ctx, id, 0); return err }))
+		x.read("get batch", x.patiently(ctx, func() (err error) { r.Batches[name], err = x.API.Batches.Get(ctx, id, 0); return err }))
 	}
 	for name, id := range x.flows {
-		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flow(ctx, id, 0); return err }))
+		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flows.Get(ctx, id, 0); return err }))
 	}
 	for name, id := range x.bulks {
-		r.Operations[name] = new(Operation)
+		r.Operations[name] = new(client.Operation)
 		x.read("get operation", x.patiently(ctx, func() error {
 			_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, r.Operations[name])
 			return err
@@ -469,7 +469,7 @@ func (x *run) clear(ctx context.Context) {
 		}
 		for _, as := range []*client.Client{x.API, x.hooked, x.Installation.API} { // each finds what its owner has
 			body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
-			var o Operation
+			var o client.Operation
 			_, err := as.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o)
 			x.read("delete what is left", refusal(err))
 			if err == nil {
@@ -491,7 +491,7 @@ func refusal(err error) error {
 }
 
 func (x *run) remaining(ctx context.Context) (left []string) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{}) {
+	for j, err := range x.API.List(ctx, client.Filter{}) {
 		if err != nil {
 			return []string{notKnown + err.Error()}
 		}

@@ -34,25 +34,25 @@ type Record struct {
 	Faults    []Fault            `json:"faults,omitempty"`
 	Committed map[string]bool    `json:"committed,omitempty"` // jobs of the outbox, by id: false if it was rolled back
 
-	Jobs       map[string]*client.Job   `json:"jobs"` // as they are at the end
-	Listed     map[string]*client.Job   `json:"listed"`
-	Gone       map[string]*client.Job   `json:"gone,omitempty"` // those that were deleted, as the list showed them last
-	Batches    map[string]*client.Batch `json:"batches,omitempty"`
-	Flows      map[string]*client.Flow  `json:"flows,omitempty"`
-	Operations map[string]*Operation    `json:"operations,omitempty"`
-	Ticks      map[string][]Tick        `json:"ticks,omitempty"`
-	Deliveries map[string][]Delivery    `json:"deliveries,omitempty"`
-	Counts     map[string]int           `json:"counts,omitempty"`    // of the statistics
-	Dead       map[string]int           `json:"dead,omitempty"`      // FAILED jobs by type and error code
-	Unchanged  map[string]int           `json:"unchanged,omitempty"` // what a GET with the last ETag was answered
-	Blocked    []Blocked                `json:"blocked,omitempty"`
-	Filters    map[string][]string      `json:"filters,omitempty"` // what a filter found, by its query
-	Open       []*client.Job            `json:"open,omitempty"`    // what did not end
-	Remaining  []string                 `json:"remaining,omitempty"`
-	Others     []string                 `json:"others,omitempty"` // the ids of all that the other owner has made
-	Lists      map[string][]string      `json:"lists,omitempty"`  // the ids in lists without a filter, by their paths
-	Waits      []Waiting                `json:"waits,omitempty"`
-	Troubles   []string                 `json:"troubles,omitempty"` // answers that no request may get
+	Jobs       map[string]*client.Job       `json:"jobs"` // as they are at the end
+	Listed     map[string]*client.Job       `json:"listed"`
+	Gone       map[string]*client.Job       `json:"gone,omitempty"` // those that were deleted, as the list showed them last
+	Batches    map[string]*client.Batch     `json:"batches,omitempty"`
+	Flows      map[string]*client.Flow      `json:"flows,omitempty"`
+	Operations map[string]*client.Operation `json:"operations,omitempty"`
+	Ticks      map[string][]Tick            `json:"ticks,omitempty"`
+	Deliveries map[string][]Delivery        `json:"deliveries,omitempty"`
+	Counts     map[string]int               `json:"counts,omitempty"`    // of the statistics
+	Dead       map[string]int               `json:"dead,omitempty"`      // FAILED jobs by type and error code
+	Unchanged  map[string]int               `json:"unchanged,omitempty"` // what a GET with the last ETag was answered
+	Blocked    []Blocked                    `json:"blocked,omitempty"`
+	Filters    map[string][]string          `json:"filters,omitempty"` // what a filter found, by its query
+	Open       []*client.Job                `json:"open,omitempty"`    // what did not end
+	Remaining  []string                     `json:"remaining,omitempty"`
+	Others     []string                     `json:"others,omitempty"` // the ids of all that the other owner has made
+	Lists      map[string][]string          `json:"lists,omitempty"`  // the ids in lists without a filter, by their paths
+	Waits      []Waiting                    `json:"waits,omitempty"`
+	Troubles   []string                     `json:"troubles,omitempty"` // answers that no request may get
 }
 
 // Asked is one request with its answer.
@@ -196,27 +196,6 @@ type Blocked struct {
 	Job    string         `json:"job"`
 	Status string         `json:"status"`
 	By     []client.Block `json:"by"`
-}
-
-// Operation is an operation as the API shows it.
-type Operation struct {
-	OperationID string     `json:"operationId"`
-	Command     string     `json:"command"`
-	Status      string     `json:"status"`
-	CreatedAt   time.Time  `json:"createdAt"`
-	FinishedAt  *time.Time `json:"finishedAt"`
-	Progress    struct {
-		Matched, Asked, Applied, Refused, Skipped int
-		Walked                                    bool
-	} `json:"progress"`
-	Reasons []struct {
-		Reason string `json:"reason"`
-		Jobs   int    `json:"jobs"`
-	} `json:"reasons"`
-	SkippedJobs []struct {
-		JobID  string `json:"jobId"`
-		Reason string `json:"reason"`
-	} `json:"skippedJobs"`
 }
 
 // Tick is one instant of a schedule.

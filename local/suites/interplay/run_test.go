@@ -290,7 +290,7 @@ func (x *run) send(ctx context.Context, a *Asked) error {
 // watch writes down what the list shows, as it changes.
 func (x *run) watch(ctx context.Context) {
 	for retry.Pause(ctx, 250*time.Millisecond) {
-		page, err := x.API.List(ctx, client.Filter{}, 200, "")
+		page, err := x.API.ListPage(ctx, client.Filter{}, 200, "")
 		if err != nil {
 			continue
 		}

@@ -115,7 +115,7 @@ func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
 
 // list returns the ids of all jobs in some statuses, or in any, that were accepted until an instant, or at any time.
 func (h *fixture) list(ctx context.Context, statuses []string, until time.Time) (ids []string, err error) {
-	for job, err := range h.api.Jobs(ctx, client.Filter{Status: statuses, Until: until}) {
+	for job, err := range h.api.List(ctx, client.Filter{Status: statuses, Until: until}) {
 		if err != nil {
 			return nil, err
 		}

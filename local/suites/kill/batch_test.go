@@ -67,7 +67,7 @@ func (h *fixture) endBatches(limit time.Duration) {
 // batchesOf returns all batches by name.
 func batchesOf(ctx context.Context, api *client.Client) (map[string]client.Batch, error) {
 	batches := map[string]client.Batch{}
-	for b, err := range api.Batches(ctx, client.BatchFilter{}) {
+	for b, err := range api.Batches.List(ctx, client.BatchFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("list batches: %w", err)
 		}

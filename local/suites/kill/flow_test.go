@@ -73,7 +73,7 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 // retryFlow retries a flow once it has failed. Its work has not failed if its first attempt was lost.
 func (l *load) retryFlow(made *flowMade, id string) {
 	for {
-		switch flow, err := l.fixture.api.Flow(l.follow, id, 30*time.Second); {
+		switch flow, err := l.fixture.api.Flows.Get(l.follow, id, 30*time.Second); {
 		case wrong(err):
 			l.fixture.complain("GET flow %s: %v", id, err)
 			return
@@ -102,11 +102,11 @@ type flowMade struct {
 // flowsOf returns all flows with their graphs, by name.
 func flowsOf(ctx context.Context, api *client.Client) (map[string]*client.Flow, error) {
 	flows := map[string]*client.Flow{}
-	for f, err := range api.Flows(ctx, client.BatchFilter{}) {
+	for f, err := range api.Flows.List(ctx, client.BatchFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("list flows: %w", err)
 		}
-		whole, err := api.Flow(ctx, f.FlowID, 0)
+		whole, err := api.Flows.Get(ctx, f.FlowID, 0)
 		if err != nil {
 			return nil, fmt.Errorf("read flow %s: %w", f.FlowID, err)
 		}

@@ -66,7 +66,7 @@ func (h *fixture) endQueues(limit time.Duration) {
 	must(h.t, err)
 	defer func() { _ = admin.Close() }()
 	err = within(h.t.Context(), limit, func(ctx context.Context) error {
-		queues, err := h.api.Queues(ctx)
+		queues, err := h.api.Queues.List(ctx)
 		if err != nil {
 			return err
 		}

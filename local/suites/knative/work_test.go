@@ -217,7 +217,7 @@ func scheduled(ctx context.Context, h *fixture, o *outside) error {
 		return err
 	}
 	for {
-		page, err := h.api.List(ctx, client.Filter{Tag: "tick", Status: []string{"COMPLETED"}}, 0, "")
+		page, err := h.api.ListPage(ctx, client.Filter{Tag: "tick", Status: []string{"COMPLETED"}}, 0, "")
 		jobs := page.Jobs
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
--- name: JobTypesLearn :exec
+-- name: JobTypesLearn :execrows
 -- An owner whose types fill its share keeps those that it has. A type without a definition keeps the one that it has.
 insert into job_types (owner_id, name, definition)
 select l.owner_id, l.name, l.definition

@@ -87,12 +87,14 @@ func (s *Store) Put(ctx context.Context, entry *apidb.Audit, t Type) error {
 	defer s.forget(t.OwnerID, t.Name) // also after an error: the commit may have succeeded
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		entry.SetSubject(t.OwnerID, "job-type/"+t.Name)
-		if err := q.JobTypesLearn(ctx, gen.JobTypesLearnParams{
+		n, err := q.JobTypesLearn(ctx, gen.JobTypesLearnParams{
 			OwnerIDs: []string{t.OwnerID}, Names: []string{t.Name}, Definitions: []json.RawMessage{definition},
 			Most: MostOfOwner,
-		}); err != nil {
+		})
+		if err != nil || n > 0 {
 			return err
 		}
+		// The owner has too many, or another worker has stored the same since the read above.
 		stored, err := q.JobTypesNamed(ctx, gen.JobTypesNamedParams{OwnerIDs: []string{t.OwnerID}, Name: t.Name})
 		if err == nil && len(stored) == 0 {
 			return ErrFull
@@ -125,7 +127,7 @@ func (s *Store) Learn(ctx context.Context, heartbeats []workerstore.Heartbeat) e
 	if len(p.Names) == 0 {
 		return nil
 	}
-	if err := s.q.JobTypesLearn(ctx, p); err != nil {
+	if _, err := s.q.JobTypesLearn(ctx, p); err != nil {
 		return apidb.Classify("learn job types", err)
 	}
 	for worker, list := range lists {

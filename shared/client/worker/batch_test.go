@@ -19,6 +19,7 @@ func runAll(ctx context.Context, w *Worker, jobType string, payloads ...string) 
 	for i, payload := range payloads {
 		all.Go(func() {
 			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
 			if payload == `"cancelled"` {
 				time.AfterFunc(time.Second, func() { cancel(ErrCancelled) })
 			}

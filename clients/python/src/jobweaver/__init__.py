@@ -10,6 +10,7 @@ from ._steps import (
     JobChange,
     JobRequest,
     RunAgainRequest,
+    ScheduleRequest,
     has_ended,
     is_unreached,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "ReloadEvent",
     "RetryAfter",
     "RunAgainRequest",
+    "ScheduleRequest",
     "Snooze",
     "StatsEvent",
     "StreamEvent",

@@ -10,7 +10,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -42,6 +42,21 @@ HOLD = "30s"  # the wait of one request; the API allows 60 s
 BATCH = 1000  # jobs in one request
 
 M = TypeVar("M", bound=BaseModel)
+Page = TypeVar(
+    "Page",
+    models.JobPage,
+    models.BatchPage,
+    models.FlowPage,
+    models.SchedulePage,
+    models.TickPage,
+    models.SharePage,
+    models.OperationPage,
+    models.DeliveryPage,
+    models.RejectedPage,
+    models.KeyPage,
+    models.AuditPage,
+)
+Params: TypeAlias = tuple[tuple[str, str], ...]
 T = TypeVar("T")
 
 
@@ -92,16 +107,25 @@ class FlowRequest(models.FlowRequest):
     on_failure: Annotated[JobRequest | None, Field(alias="onFailure")] = None  # type: ignore[assignment]
 
 
+class ScheduleRequest(models.ScheduleRequest):
+    """A cron expression with a request for a job."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    job: JobRequest  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class Send:
     """A request to send. The caller sends back an httpx.Response that has been read, or throws an httpx.TransportError."""
 
     method: str
     path: str
-    params: tuple[tuple[str, str], ...] = ()
+    params: Params = ()
     json: Any = None
     content: str | None = None  # in place of json: the body, which is JSON already
     content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
     repeatable: bool = False  # sending it twice does no harm
     submits: bool = False
 
@@ -127,8 +151,8 @@ def is_unreached(error: BaseException) -> bool:
     return isinstance(error, GatewayUnreachable | Unavailable)
 
 
-def path(of: str, name: uuid.UUID | str, *more: str) -> str:
-    return "/".join(["/api", of, quote(str(name), safe=""), *more])
+def path(*parts: uuid.UUID | str) -> str:
+    return "/".join(["/api", *(quote(str(part), safe="") for part in parts)])
 
 
 def job_path(job_id: uuid.UUID | str, *more: str) -> str:
@@ -147,12 +171,12 @@ def with_key(request: BaseModel) -> dict[str, Any]:
     return body
 
 
-def query(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def query(values: dict[str, Any]) -> Params:
     pairs = []
     for name, value in values.items():
         for one in value if isinstance(value, list | tuple) else [value]:
             if one is not None:
-                text = one.isoformat() if isinstance(one, datetime) else "true" if one is True else str(one)
+                text = one.isoformat() if isinstance(one, datetime) else str(one).lower() if isinstance(one, bool) else str(one)
                 pairs.append((name, text))
     return tuple(pairs)
 
@@ -183,7 +207,18 @@ class Filter(BaseModel):
     ended_since: datetime | None = None
     ended_until: datetime | None = None
 
-    def query(self) -> tuple[tuple[str, str], ...]:
+    def query(self) -> Params:
+        return query(self._members())
+
+    def body(self) -> dict[str, Any]:
+        """Returns the filter as the body of an operation has it."""
+        return {
+            name: value if isinstance(value, bool) else [*value] if name == "status" else query({name: value})[0][1]
+            for name, value in self._members().items()
+            if value is not None
+        }
+
+    def _members(self) -> dict[str, Any]:
         names = {
             "batch_id": "batchId",
             "fan_out_id": "fanOutId",
@@ -199,7 +234,7 @@ class Filter(BaseModel):
             "ended_since": "endedSince",
             "ended_until": "endedUntil",
         }
-        return query({names.get(name, name): value for name, value in self})
+        return {names.get(name, name): value for name, value in self}
 
 
 class Plan:
@@ -270,9 +305,9 @@ class Plan:
         return (yield from self.model(models.Job, Send("GET", job_path(job_id))))
 
     def wait(self, job_id: uuid.UUID | str, timeout: float | None) -> Steps[models.Job]:
-        return (yield from self._wait(models.Job, job_path(job_id), has_ended, timeout))
+        return (yield from self.until(models.Job, job_path(job_id), has_ended, timeout))
 
-    def _wait(self, kind: type[M], path: str, ended: Callable[[M], bool], timeout: float | None) -> Steps[M]:
+    def until(self, kind: type[M], path: str, ended: Callable[[M], bool], timeout: float | None) -> Steps[M]:
         """Reads until something has ended. Each request is held until then, or for a while."""
         end = None if timeout is None else time.monotonic() + timeout
         alive, failed = time.monotonic(), 0
@@ -300,9 +335,18 @@ class Plan:
             raise JobEnded(ended)
         return ended
 
-    def page(self, which: Filter, cursor: str | None) -> Steps[models.JobPage]:
-        params = which.query() + query({"limit": 200, "cursor": cursor})
-        return (yield from self.model(models.JobPage, Send("GET", "/api/jobs", params)))
+    def page(self, kind: type[Page], path: str, params: Params, cursor: str | None) -> Steps[Page]:
+        return (yield from self.model(kind, Send("GET", path, params + query({"limit": 200, "cursor": cursor}))))
+
+    def callback(self, secret: str, body: dict[str, Any]) -> Steps[None]:
+        sent = {name: value for name, value in body.items() if value is not None}
+        send = Send("POST", "/api/jobs/callback", json=sent, headers={"X-Callback-Secret": secret}, repeatable=True)
+        yield from self.call(send)
+
+    def send_event(self, event: dict[str, Any]) -> Steps[models.EventKept]:
+        body = {"specversion": "1.0", "datacontenttype": "application/json"} | {k: v for k, v in event.items() if v is not None}
+        send = Send("POST", "/events", json=body, content_type="application/cloudevents+json", repeatable=True)
+        return (yield from self.model(models.EventKept, send))
 
     def command(self, job_id: uuid.UUID | str, command: str, body: Any = None) -> Steps[None]:
         """A command whose response was lost is not repeated: the state of the job may no longer allow it."""
@@ -324,62 +368,9 @@ class Plan:
         send = Send("GET", job_path(job_id, "logs"), query({"attempt": attempt, "cursor": cursor}))
         return (yield from self.model(models.LogPage, send))
 
-    def create_batch(self, batch: BatchRequest) -> Steps[uuid.UUID]:
-        send = Send("POST", "/api/batches", json=with_key(batch), repeatable=True, submits=True)
-        return (yield from self.model(models.BatchState, send)).batch_id
 
-    def get_batch(self, batch_id: uuid.UUID | str) -> Steps[models.Batch]:
-        return (yield from self.model(models.Batch, Send("GET", path("batches", batch_id))))
-
-    def wait_for_batch(self, batch_id: uuid.UUID | str, timeout: float | None) -> Steps[models.Batch]:
-        return (yield from self._wait(models.Batch, path("batches", batch_id), is_finished, timeout))
-
-    def batch_page(self, status: str | None, owner_id: str | None, cursor: str | None) -> Steps[models.BatchPage]:
-        params = query({"status": status, "ownerId": owner_id, "limit": 200, "cursor": cursor})
-        return (yield from self.model(models.BatchPage, Send("GET", "/api/batches", params)))
-
-    def close_batch(self, batch_id: uuid.UUID | str) -> Steps[None]:
-        yield from self.call(Send("POST", path("batches", batch_id, "close"), repeatable=True))
-
-    def operate_batch(self, batch_id: uuid.UUID | str, command: str) -> Steps[uuid.UUID]:
-        return (yield from self.model(models.BatchOperation, Send("POST", path("batches", batch_id, command)))).operation_id
-
-    def create_flow(self, flow: FlowRequest) -> Steps[models.MadeFlow]:
-        send = Send("POST", "/api/flows", json=with_key(flow), repeatable=True, submits=True)
-        return (yield from self.model(models.MadeFlow, send))
-
-    def get_flow(self, flow_id: uuid.UUID | str) -> Steps[models.JobFlow]:
-        return (yield from self.model(models.JobFlow, Send("GET", path("flows", flow_id))))
-
-    def wait_for_flow(self, flow_id: uuid.UUID | str, timeout: float | None) -> Steps[models.JobFlow]:
-        return (yield from self._wait(models.JobFlow, path("flows", flow_id), is_finished, timeout))
-
-    def flow_page(self, status: str | None, owner_id: str | None, cursor: str | None) -> Steps[models.FlowPage]:
-        params = query({"status": status, "ownerId": owner_id, "limit": 200, "cursor": cursor})
-        return (yield from self.model(models.FlowPage, Send("GET", "/api/flows", params)))
-
-    def cancel_flow(self, flow_id: uuid.UUID | str) -> Steps[uuid.UUID]:
-        return (yield from self.model(models.FlowOperation, Send("POST", path("flows", flow_id, "cancel")))).operation_id
-
-    def retry_flow(self, flow_id: uuid.UUID | str, from_: Sequence[str] | None, all_: bool) -> Steps[int]:
-        asked = {"from": list(from_)} if from_ is not None else {"all": True} if all_ else None
-        return (yield from self.model(models.FlowRetry, Send("POST", path("flows", flow_id, "retry"), json=asked))).jobs
-
-    def create_queue(self, queue: str, workers: str) -> Steps[models.QueueInfo]:
-        return (yield from self.model(models.QueueInfo, Send("PUT", path("queues", queue), json={"workers": workers})))
-
-    def get_queue(self, queue: str) -> Steps[models.QueueInfo]:
-        return (yield from self.model(models.QueueInfo, Send("GET", path("queues", queue))))
-
-    def list_queues(self) -> Steps[list[models.QueueInfo]]:
-        return (yield from self.model(models.QueueList, Send("GET", "/api/queues"))).queues
-
-    def remove_queue(self, queue: str, drain: bool) -> Steps[None]:
-        yield from self.call(Send("DELETE", path("queues", queue), query({"drain": "true" if drain else None})))
-
-
-def is_finished(group: models.BatchFields | models.FlowFields) -> bool:
-    return group.finished_at is not None
+def is_finished(now: models.BatchFields | models.FlowFields | models.OperationFields) -> bool:
+    return now.finished_at is not None
 
 
 def has_ended(job: models.JobFields) -> bool:

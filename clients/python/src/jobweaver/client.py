@@ -15,20 +15,22 @@ from typing import Any, Literal, Self, TypeVar, cast
 import httpx
 from httpx_sse import EventSource
 
-from . import models
+from . import async_parts, models, parts
 from ._steps import (
     VERSION,
-    BatchRequest,
     Filter,
-    FlowRequest,
     JobChange,
     JobRequest,
+    M,
+    Page,
+    Params,
     Plan,
     RunAgainRequest,
     Send,
     Sleep,
     Steps,
     StreamPlace,
+    dump,
     query,
 )
 from .errors import ClientClosed, JobWeaverError
@@ -46,7 +48,7 @@ from .task import (
 )
 
 T = TypeVar("T")
-Page = TypeVar("Page", models.JobPage, models.BatchPage, models.FlowPage)
+Status = Literal["COMPLETED", "FAILED", "PROGRESS"]
 Id = uuid.UUID | str
 
 
@@ -66,6 +68,7 @@ def _place(url: str | None, api_key: str | None) -> tuple[str, str | None]:
 def _request(http: httpx.Client | httpx.AsyncClient, send: Send) -> httpx.Request:
     headers = {"Content-Type": send.content_type} if send.json is not None or send.content is not None else {}
     params = send.params or None
+    headers |= send.headers
     return http.build_request(send.method, send.path, params=params, json=send.json, content=send.content, headers=headers)
 
 
@@ -105,6 +108,21 @@ class Client:
         )
         self._plan = Plan(retries)
         self._closed = threading.Event()
+        self.batches = parts.Batches(self)
+        self.flows = parts.Flows(self)
+        self.schedules = parts.Schedules(self)
+        self.queues = parts.Queues(self)
+        self.controls = parts.Controls(self)
+        self.operations = parts.Operations(self)
+        self.dead = parts.Dead(self)
+        self.deliveries = parts.Deliveries(self)
+        self.rejected = parts.Rejected(self)
+        self.job_types = parts.JobTypes(self)
+        self.workers = parts.Workers(self)
+        self.hooks = parts.Hooks(self)
+        self.keys = parts.Keys(self)
+        self.audit = parts.Audit(self)
+        self.installation = parts.Installation(self)
 
     def __enter__(self) -> Self:
         return self
@@ -143,10 +161,19 @@ class Client:
             raise ClientClosed("the client was closed")
         return self._http.send(_request(self._http, step))
 
-    def _pages(self, read: Callable[[str | None], Steps[Page]]) -> Iterator[Page]:
-        cursor = None
+    def _call(self, send: Send) -> None:
+        self._run(self._plan.call(send))
+
+    def _model(self, kind: type[M], send: Send) -> M:
+        return self._run(self._plan.model(kind, send))
+
+    def _wait(self, kind: type[M], path: str, ended: Callable[[M], bool], timeout: float | None) -> M:
+        return self._run(self._plan.until(kind, path, ended, timeout))
+
+    def _pages(self, kind: type[Page], path: str, params: Params) -> Iterator[Page]:
+        cursor: str | None = None
         while True:
-            page = self._run(read(cursor))
+            page = self._run(self._plan.page(kind, path, params, cursor))
             yield page
             cursor = page.next_cursor
             if cursor is None:
@@ -205,7 +232,7 @@ class Client:
 
     def list(self, which: Filter | None = None) -> Iterator[models.JobSummary]:
         """Yields the jobs that match a filter, newest first, page by page."""
-        for page in self._pages(lambda cursor: self._plan.page(which or Filter(), cursor)):
+        for page in self._pages(models.JobPage, "/api/jobs", (which or Filter()).query()):
             yield from page.jobs
 
     def cancel(self, job_id: Id) -> None:
@@ -236,88 +263,33 @@ class Client:
         """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return self._run(self._plan.logs(job_id, attempt, cursor))
 
-    def create_batch(self, batch: BatchRequest) -> uuid.UUID:
-        """Creates a batch with all of its jobs, or no batch, and returns its id.
+    def send_event(
+        self, source: str, event_type: str, data: Any = None, *, event_id: str | None = None, subject: str | None = None
+    ) -> models.EventKept:
+        """Sends a CloudEvent to the handlers that wait for it, now or for as long as the installation keeps it.
 
-        Other jobs can join it by their batch_id until it is closed. If it has no idempotency_key it gets one, so that a repeated
-        request makes no second batch.
+        Events with the same source and id count once; without an id it gets a new one.
         """
-        return self._run(self._plan.create_batch(batch))
+        event = {"source": source, "type": event_type, "data": data, "id": event_id or str(uuid.uuid4()), "subject": subject}
+        return self._run(self._plan.send_event(event))
 
-    def get_batch(self, batch_id: Id) -> models.Batch:
-        return self._run(self._plan.get_batch(batch_id))
-
-    def wait_for_batch(self, batch_id: Id, *, timeout: float | None = None) -> models.Batch:
-        """Returns a batch once it has ended, in any state. Raises TimeoutError if it takes longer."""
-        return self._run(self._plan.wait_for_batch(batch_id, timeout))
-
-    def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.BatchFields]:
-        """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
-        for page in self._pages(lambda cursor: self._plan.batch_page(status, owner_id, cursor)):
-            yield from page.batches
-
-    def close_batch(self, batch_id: Id) -> None:
-        """Closes a batch, so that no more jobs can join it."""
-        self._run(self._plan.close_batch(batch_id))
-
-    def cancel_batch(self, batch_id: Id) -> uuid.UUID:
-        """Closes a batch and cancels its jobs by an operation, whose id it returns."""
-        return self._run(self._plan.operate_batch(batch_id, "cancel"))
-
-    def retry_batch(self, batch_id: Id) -> uuid.UUID:
-        """Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns."""
-        return self._run(self._plan.operate_batch(batch_id, "retry"))
-
-    def create_flow(self, flow: FlowRequest) -> models.MadeFlow:
-        """Submits a flow, and returns the ids of its jobs by their names.
-
-        If it has no idempotency_key it gets one, so that a repeated request makes no second flow.
-        """
-        return self._run(self._plan.create_flow(flow))
-
-    def get_flow(self, flow_id: Id) -> models.JobFlow:
-        """Returns a flow with its graph and the states of its jobs."""
-        return self._run(self._plan.get_flow(flow_id))
-
-    def wait_for_flow(self, flow_id: Id, *, timeout: float | None = None) -> models.JobFlow:
-        """Returns a flow once it has ended, in any state. Raises TimeoutError if it takes longer."""
-        return self._run(self._plan.wait_for_flow(flow_id, timeout))
-
-    def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.FlowFields]:
-        """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
-        for page in self._pages(lambda cursor: self._plan.flow_page(status, owner_id, cursor)):
-            yield from page.flows
-
-    def cancel_flow(self, flow_id: Id) -> uuid.UUID:
-        """Cancels the jobs of a flow by an operation, whose id it returns."""
-        return self._run(self._plan.cancel_flow(flow_id))
-
-    def retry_flow(self, flow_id: Id, *, from_: Sequence[str] | None = None, all_: bool = False) -> int:
-        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
-
-        With from_, the jobs with these names and all that come after them run as new jobs; with all_, the whole flow.
-        """
-        return self._run(self._plan.retry_flow(flow_id, from_, all_))
-
-    def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
-        """Creates a queue. One that is there is left as it is, and a removal is taken back."""
-        return self._run(self._plan.create_queue(queue, workers))
-
-    def get_queue(self, queue: str) -> models.QueueInfo:
-        """Returns a queue. Raises NotFound once it is removed."""
-        return self._run(self._plan.get_queue(queue))
-
-    def list_queues(self) -> Sequence[models.QueueInfo]:
-        """Returns all queues."""
-        return self._run(self._plan.list_queues())
-
-    def remove_queue(self, queue: str, *, drain: bool = False) -> None:
-        """Begins the removal of a created queue.
-
-        While jobs in it have not ended, that raises Conflict, unless drain is true: then the queue is removed when they have
-        ended.
-        """
-        self._run(self._plan.remove_queue(queue, drain))
+    def callback(
+        self,
+        secret: str,
+        job_id: Id,
+        attempt: int,
+        status: Status,
+        *,
+        output: Any = None,
+        error_code: str | None = None,
+        message: str | None = None,
+        retryable: bool | None = None,
+        progress: models.CallbackPercent | None = None,
+    ) -> None:
+        """Reports the end or the progress of a WAITING attempt, with the secret that its handler passed on."""
+        body = {"jobId": str(job_id), "attempt": attempt, "status": status, "output": output, "errorCode": error_code}
+        more = {"message": message, "retryable": retryable, "progress": progress and dump(progress)}
+        self._run(self._plan.callback(secret, body | more))
 
     def stream(self, job_id: Id | None = None, which: Filter | None = None) -> Iterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.
@@ -389,6 +361,21 @@ class AsyncClient:
         )
         self._plan = Plan(retries)
         self._closed = asyncio.Event()
+        self.batches = async_parts.AsyncBatches(self)
+        self.flows = async_parts.AsyncFlows(self)
+        self.schedules = async_parts.AsyncSchedules(self)
+        self.queues = async_parts.AsyncQueues(self)
+        self.controls = async_parts.AsyncControls(self)
+        self.operations = async_parts.AsyncOperations(self)
+        self.dead = async_parts.AsyncDead(self)
+        self.deliveries = async_parts.AsyncDeliveries(self)
+        self.rejected = async_parts.AsyncRejected(self)
+        self.job_types = async_parts.AsyncJobTypes(self)
+        self.workers = async_parts.AsyncWorkers(self)
+        self.hooks = async_parts.AsyncHooks(self)
+        self.keys = async_parts.AsyncKeys(self)
+        self.audit = async_parts.AsyncAudit(self)
+        self.installation = async_parts.AsyncInstallation(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -443,10 +430,19 @@ class AsyncClient:
             raise ClientClosed("the client was closed")
         return await self._http.send(_request(self._http, step))
 
-    async def _pages(self, read: Callable[[str | None], Steps[Page]]) -> AsyncIterator[Page]:
-        cursor = None
+    async def _call(self, send: Send) -> None:
+        await self._run(self._plan.call(send))
+
+    async def _model(self, kind: type[M], send: Send) -> M:
+        return await self._run(self._plan.model(kind, send))
+
+    async def _wait(self, kind: type[M], path: str, ended: Callable[[M], bool], timeout: float | None) -> M:
+        return await self._run(self._plan.until(kind, path, ended, timeout))
+
+    async def _pages(self, kind: type[Page], path: str, params: Params) -> AsyncIterator[Page]:
+        cursor: str | None = None
         while True:
-            page = await self._run(read(cursor))
+            page = await self._run(self._plan.page(kind, path, params, cursor))
             yield page
             cursor = page.next_cursor
             if cursor is None:
@@ -500,7 +496,7 @@ class AsyncClient:
 
     async def list(self, which: Filter | None = None) -> AsyncIterator[models.JobSummary]:
         """Yields the jobs that match a filter, newest first, page by page."""
-        async for page in self._pages(lambda cursor: self._plan.page(which or Filter(), cursor)):
+        async for page in self._pages(models.JobPage, "/api/jobs", (which or Filter()).query()):
             for job in page.jobs:
                 yield job
 
@@ -532,90 +528,33 @@ class AsyncClient:
         """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return await self._run(self._plan.logs(job_id, attempt, cursor))
 
-    async def create_batch(self, batch: BatchRequest) -> uuid.UUID:
-        """Creates a batch with all of its jobs, or no batch, and returns its id.
+    async def send_event(
+        self, source: str, event_type: str, data: Any = None, *, event_id: str | None = None, subject: str | None = None
+    ) -> models.EventKept:
+        """Sends a CloudEvent to the handlers that wait for it, now or for as long as the installation keeps it.
 
-        Other jobs can join it by their batch_id until it is closed. If it has no idempotency_key it gets one, so that a repeated
-        request makes no second batch.
+        Events with the same source and id count once; without an id it gets a new one.
         """
-        return await self._run(self._plan.create_batch(batch))
+        event = {"source": source, "type": event_type, "data": data, "id": event_id or str(uuid.uuid4()), "subject": subject}
+        return await self._run(self._plan.send_event(event))
 
-    async def get_batch(self, batch_id: Id) -> models.Batch:
-        return await self._run(self._plan.get_batch(batch_id))
-
-    async def wait_for_batch(self, batch_id: Id, *, timeout: float | None = None) -> models.Batch:
-        """Returns a batch once it has ended, in any state. Raises TimeoutError if it takes longer."""
-        return await self._run(self._plan.wait_for_batch(batch_id, timeout))
-
-    async def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.BatchFields]:
-        """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
-        async for page in self._pages(lambda cursor: self._plan.batch_page(status, owner_id, cursor)):
-            for batch in page.batches:
-                yield batch
-
-    async def close_batch(self, batch_id: Id) -> None:
-        """Closes a batch, so that no more jobs can join it."""
-        await self._run(self._plan.close_batch(batch_id))
-
-    async def cancel_batch(self, batch_id: Id) -> uuid.UUID:
-        """Closes a batch and cancels its jobs by an operation, whose id it returns."""
-        return await self._run(self._plan.operate_batch(batch_id, "cancel"))
-
-    async def retry_batch(self, batch_id: Id) -> uuid.UUID:
-        """Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns."""
-        return await self._run(self._plan.operate_batch(batch_id, "retry"))
-
-    async def create_flow(self, flow: FlowRequest) -> models.MadeFlow:
-        """Submits a flow, and returns the ids of its jobs by their names.
-
-        If it has no idempotency_key it gets one, so that a repeated request makes no second flow.
-        """
-        return await self._run(self._plan.create_flow(flow))
-
-    async def get_flow(self, flow_id: Id) -> models.JobFlow:
-        """Returns a flow with its graph and the states of its jobs."""
-        return await self._run(self._plan.get_flow(flow_id))
-
-    async def wait_for_flow(self, flow_id: Id, *, timeout: float | None = None) -> models.JobFlow:
-        """Returns a flow once it has ended, in any state. Raises TimeoutError if it takes longer."""
-        return await self._run(self._plan.wait_for_flow(flow_id, timeout))
-
-    async def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.FlowFields]:
-        """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
-        async for page in self._pages(lambda cursor: self._plan.flow_page(status, owner_id, cursor)):
-            for flow in page.flows:
-                yield flow
-
-    async def cancel_flow(self, flow_id: Id) -> uuid.UUID:
-        """Cancels the jobs of a flow by an operation, whose id it returns."""
-        return await self._run(self._plan.cancel_flow(flow_id))
-
-    async def retry_flow(self, flow_id: Id, *, from_: Sequence[str] | None = None, all_: bool = False) -> int:
-        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
-
-        With from_, the jobs with these names and all that come after them run as new jobs; with all_, the whole flow.
-        """
-        return await self._run(self._plan.retry_flow(flow_id, from_, all_))
-
-    async def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
-        """Creates a queue. One that is there is left as it is, and a removal is taken back."""
-        return await self._run(self._plan.create_queue(queue, workers))
-
-    async def get_queue(self, queue: str) -> models.QueueInfo:
-        """Returns a queue. Raises NotFound once it is removed."""
-        return await self._run(self._plan.get_queue(queue))
-
-    async def list_queues(self) -> Sequence[models.QueueInfo]:
-        """Returns all queues."""
-        return await self._run(self._plan.list_queues())
-
-    async def remove_queue(self, queue: str, *, drain: bool = False) -> None:
-        """Begins the removal of a created queue.
-
-        While jobs in it have not ended, that raises Conflict, unless drain is true: then the queue is removed when they have
-        ended.
-        """
-        await self._run(self._plan.remove_queue(queue, drain))
+    async def callback(
+        self,
+        secret: str,
+        job_id: Id,
+        attempt: int,
+        status: Status,
+        *,
+        output: Any = None,
+        error_code: str | None = None,
+        message: str | None = None,
+        retryable: bool | None = None,
+        progress: models.CallbackPercent | None = None,
+    ) -> None:
+        """Reports the end or the progress of a WAITING attempt, with the secret that its handler passed on."""
+        body = {"jobId": str(job_id), "attempt": attempt, "status": status, "output": output, "errorCode": error_code}
+        more = {"message": message, "retryable": retryable, "progress": progress and dump(progress)}
+        await self._run(self._plan.callback(secret, body | more))
 
     async def stream(self, job_id: Id | None = None, which: Filter | None = None) -> AsyncIterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.

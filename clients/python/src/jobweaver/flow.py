@@ -103,7 +103,7 @@ class _FlowBuilder:
         return FlowJob(name, list[task.output_type | None])  # type: ignore[name-defined]
 
     def request(self) -> FlowRequest:
-        """The request, as create_flow takes it."""
+        """The request, as flows.create takes it."""
         return FlowRequest(**self._about, jobs=dict(self._jobs))
 
     def _add(self, name: str, task: AnyTask[Any], given: Any, after: After, members: dict[str, Any], needs: list[str]) -> None:
@@ -136,7 +136,7 @@ class FlowBuilder(_FlowBuilder):
 
     def submit(self) -> MadeFlow:
         """Submits the flow. If it has no idempotency_key it gets one, so that a repeated request makes no second flow."""
-        return self._client.create_flow(self.request())
+        return self._client.flows.create(self.request())
 
 
 class AsyncFlowBuilder(_FlowBuilder):
@@ -147,7 +147,7 @@ class AsyncFlowBuilder(_FlowBuilder):
         self._client = client
 
     async def submit(self) -> MadeFlow:
-        return await self._client.create_flow(self.request())
+        return await self._client.flows.create(self.request())
 
 
 def or_else(ref: T, value: T) -> T:

@@ -2387,9 +2387,9 @@ class FlowJobRequest(BaseModel):
         int | None,
         Field(
             alias="timeoutMs",
-            description="How long one attempt may run. The installation may have a different default for a job type.",
+            description="How long one attempt may run, at most 7 days. The installation may have a different default for a job type.",
             ge=1,
-            le=86400000,
+            le=604800000,
         ),
     ] = 600000
     ordering_key: Annotated[
@@ -2954,9 +2954,9 @@ class JobRequest(BaseModel):
         int | None,
         Field(
             alias="timeoutMs",
-            description="How long one attempt may run. The installation may have a different default for a job type.",
+            description="How long one attempt may run, at most 7 days. The installation may have a different default for a job type.",
             ge=1,
-            le=86400000,
+            le=604800000,
         ),
     ] = 600000
     idempotency_key: Annotated[
@@ -3304,7 +3304,7 @@ class JobDetails(BaseModel):
     ] = None
     timeout_ms: Annotated[
         int | None,
-        Field(alias="timeoutMs", description="As requested, or else the one that applied at the submit.", ge=1, le=86400000),
+        Field(alias="timeoutMs", description="As requested, or else the one that applied at the submit.", ge=1, le=604800000),
     ] = 600000
     run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
     run_again_as: Annotated[

@@ -13,10 +13,11 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 from uuid import UUID
@@ -35,6 +36,7 @@ from .task import AsyncTask, Task
 
 Handler: TypeAlias = Callable[[Attempt], Any]
 H = TypeVar("H", bound=Handler)
+T = TypeVar("T")
 
 logger = logging.getLogger("jobweaver.worker")
 
@@ -226,7 +228,8 @@ class Worker:
         try:
             async with client:
                 try:
-                    await self._describe(stop)
+                    for described in self._described:
+                        await self._persist(stop, partial(self._describe, described), f"describe the task {described.job_type}")
                     self._ready.set_result(None)
                     await self._claims(stop)
                 finally:
@@ -270,27 +273,28 @@ class Worker:
         what = f"the event loop has stood still for {WARNED:.0f} s: {who} blocks it"
         logger.warning("%s; make it a plain function, or register it with blocking=True", what)
 
-    async def _describe(self, stop: asyncio.Task[Any]) -> None:
-        """Sends the definitions of the tasks, so that the gateway accepts and checks their jobs, and their schedules."""
-        for task in self._described:
-            failed = 0
-            while not stop.done():
-                put = asyncio.create_task(self._put(task))
-                await asyncio.wait({stop, put}, return_when=asyncio.FIRST_COMPLETED)
-                if not put.done():
-                    put.cancel()
-                    return
-                try:
-                    put.result()
+    async def _persist(self, stop: asyncio.Task[Any], send: Callable[[], Coroutine[Any, Any, T]], what: str) -> T | None:
+        """Sends a request until it is answered. It raises what will not pass, and returns nothing when the worker stops."""
+        failed = 0
+        while not stop.done():
+            sent = asyncio.create_task(send())
+            try:
+                await asyncio.wait({stop, sent}, return_when=asyncio.FIRST_COMPLETED)
+                if not (await asyncio.wait({sent}, timeout=LAST_ANSWER))[0]:
                     break
-                except JobWeaverError as error:
-                    if not _is_temporary(error):
-                        raise
-                    logger.warning("cannot describe the task %s: %s", task.job_type, error)
-                    await asyncio.wait({stop}, timeout=_pause(failed, error))
-                    failed += 1
+                return sent.result()
+            except JobWeaverError as error:
+                if not _is_temporary(error):
+                    raise
+                logger.warning("cannot %s: %s", what, error)
+                await asyncio.wait({stop}, timeout=_pause(failed, error))
+                failed += 1
+            finally:
+                sent.cancel()
+        return None
 
-    async def _put(self, task: Task[Any, Any] | AsyncTask[Any, Any]) -> None:
+    async def _describe(self, task: Task[Any, Any] | AsyncTask[Any, Any]) -> None:
+        """Sends the definition of a task, so that the gateway accepts and checks its jobs, and its schedules."""
         path = f"/api/job-types/{task.job_type}"
         await self._client.request("PUT", path, json=task.definition)
         await self._client.request("PUT", path + "/schedules", json={"schedules": task.schedules})
@@ -298,40 +302,36 @@ class Worker:
     async def _claims(self, stop: asyncio.Task[Any]) -> None:
         wait = min(HOLD, (self._client.timeout or 2 * HOLD) / 2)
         asked = {"worker": self.name, "types": list(self._handlers), "queues": self._queues, "wait": f"{int(wait * 1000)}ms"}
-        failed = 0
+        early = 0
         while not stop.done():
-            slots = self._concurrency - len(self._held)
-            if slots == 0:
+            if len(self._held) == self._concurrency:
                 await asyncio.wait({stop, *self._held}, return_when=asyncio.FIRST_COMPLETED)
                 continue
             if self._still:  # attempts would have to wait
                 await asyncio.wait({stop}, timeout=LOOK)
                 continue
-            pause, begin = 0.0, time.monotonic()
-            claim = asyncio.create_task(self._client.request("POST", "/api/workers/claim", json=asked | {"slots": slots}))
-            try:
-                while not stop.done() and not claim.done() and not self._still:
-                    await asyncio.wait({stop, claim}, return_when=asyncio.FIRST_COMPLETED, timeout=LOOK)
-                if self._still and not claim.done():
-                    continue
-                if stop.done() and not (await asyncio.wait({claim}, timeout=LAST_ANSWER))[0]:
-                    return
-                answer = claim.result()
-                attempts = models.WorkAttempts.model_validate_json(answer.content).attempts if answer.content else []
-                for attempt in attempts:
-                    self._start(attempt, answer)
-                # A stopping instance answers claims at once.
-                early = not attempts and time.monotonic() - begin < wait / 2
-                failed, pause = (failed + 1, backoff(failed)) if early else (0, 0.0)
-            except JobWeaverError as error:
-                if not _is_temporary(error):
-                    raise
-                logger.warning("cannot claim attempts: %s", error)
-                pause = _pause(failed, error)
-                failed += 1
-            finally:
-                claim.cancel()
-            await asyncio.wait({stop}, timeout=pause)
+            begin = time.monotonic()
+            answer = await self._persist(stop, lambda: self._claim(asked), "claim attempts")
+            if answer is None:
+                continue
+            attempts = models.WorkAttempts.model_validate_json(answer.content).attempts if answer.content else []
+            for attempt in attempts:
+                self._start(attempt, answer)
+            at_once = not attempts and time.monotonic() - begin < wait / 2  # as a stopping instance answers
+            # Without a pause further claims would ask for the first slot that is free, one after another.
+            await asyncio.wait({stop}, timeout=backoff(early) if at_once else 0.0)
+            early = early + 1 if at_once else 0
+
+    async def _claim(self, asked: dict[str, Any]) -> httpx.Response | None:
+        """Claims attempts, and gives up when the event loop of the caller stands still."""
+        slots = self._concurrency - len(self._held)
+        claim = asyncio.create_task(self._client.request("POST", "/api/workers/claim", json=asked | {"slots": slots}))
+        try:
+            while not claim.done() and not self._still:
+                await asyncio.wait({claim}, timeout=LOOK)
+            return claim.result() if claim.done() else None
+        finally:
+            claim.cancel()
 
     def _start(self, claimed: models.WorkAttempt, answer: httpx.Response) -> None:
         shared = Attempt.__dataclass_fields__.keys() & models.WorkAttempt.model_fields.keys()

@@ -27,7 +27,7 @@ func (q *Queries) JobTypeForget(ctx context.Context, arg JobTypeForgetParams) (i
 	return result.RowsAffected(), nil
 }
 
-const JobTypesLearn = `-- name: JobTypesLearn :exec
+const JobTypesLearn = `-- name: JobTypesLearn :execrows
 insert into job_types (owner_id, name, definition)
 select l.owner_id, l.name, l.definition
 from (
@@ -48,14 +48,17 @@ type JobTypesLearnParams struct {
 }
 
 // An owner whose types fill its share keeps those that it has. A type without a definition keeps the one that it has.
-func (q *Queries) JobTypesLearn(ctx context.Context, arg JobTypesLearnParams) error {
-	_, err := q.db.Exec(ctx, JobTypesLearn,
+func (q *Queries) JobTypesLearn(ctx context.Context, arg JobTypesLearnParams) (int64, error) {
+	result, err := q.db.Exec(ctx, JobTypesLearn,
 		arg.OwnerIDs,
 		arg.Names,
 		arg.Definitions,
 		arg.Most,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const JobTypesNamed = `-- name: JobTypesNamed :many

@@ -1,0 +1,5 @@
+export * from "./batches.js";
+export * from "./controls.js";
+export * from "./installation.js";
+export * from "./operations.js";
+export * from "./schedules.js";
