@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,9 +69,10 @@ func TestEveryResponseHasAnExample(t *testing.T) {
 func tryExample(t *testing.T, method, path string, op *openapi3.Operation, contentType string, e example) {
 	t.Helper()
 	const hooks = "hooks: [{name: github, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL}}]"
+	p := newPuller(t)
 	h := openWith(t, func(cfg *gateway.Config) {
 		withHooks(t, hooks)(cfg)
-		cfg.Pull.URLs, cfg.JobTypes = []string{newPuller(t).URL}, []string{"*"}
+		cfg.Pull.URLs, cfg.JobTypes = []string{p.URL}, []string{"*"}
 	})
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)
@@ -89,6 +91,10 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 		at = "/hooks/github"
 	}
 	body := e.JSON
+	if path == "/api/workers/wait" { // its token is of an instance
+		p.giveOf(id, id.String()+".1.x")
+		body = regexp.MustCompile(`"token": *"[^"]*"`).ReplaceAllString(body, `"token": "`+h.claimed()[0]+`"`)
+	}
 	for _, unknown := range []string{"01936f3e-5f3e-7cc0-8000-0123456789ab", "019aa5d0-8f5e-7cc0-8000-000000000001"} {
 		body = strings.ReplaceAll(body, unknown, id.String())
 	}

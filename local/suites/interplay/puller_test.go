@@ -26,7 +26,7 @@ type puller struct {
 	other map[string]*client.Client // by type: with the key of the owner to which jobs of the type do not belong
 	owns  map[string]*client.Client // by type: with that of their owner
 	admin *client.Client            // of the installation, to which jobs without an owner belong
-	hook  *client.Client            // of the owner of the hook's jobs
+	hooks map[string]*client.Client // by type: with that of the owner of the hook's jobs
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
@@ -35,7 +35,8 @@ func (x *run) pull(api *client.Client, name, owner string) *puller {
 		logs:  map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log},
 		other: map[string]*client.Client{x.own("type"): x.other.API, x.other.own("type"): x.API},
 		owns:  map[string]*client.Client{x.own("type"): x.API, x.other.own("type"): x.other.API},
-		admin: x.Installation.API, hook: x.hooked,
+		admin: x.Installation.API,
+		hooks: map[string]*client.Client{x.own("type"): x.hooked, x.other.own("type"): x.other.hooked},
 	}
 }
 
@@ -246,7 +247,7 @@ func (p *puller) receive(
 		case "":
 			api = p.admin
 		case log.hook:
-			api = p.hook
+			api = p.hooks[a.JobType]
 		}
 		send(log, api, names[len(names)-1], act.Ms)
 	}
