@@ -118,10 +118,10 @@ func TestOneBadEventRefusesTheBatch(t *testing.T) {
 		code apierror.Code
 		path string
 	}{
-		"a bad job":    {envelope("2", submitType, `{"jobType": "SIMULATION"}`), bad, "[1].data.payload"},
-		"a bad queue":  {envelope("2", submitType, with(`"queue": "no"`)), bad, "[1].data.queue"},
-		"no id":        {`{"specversion": "1.0", "source": "/t", "type": "` + submitType + `", "data": {}}`, apierror.InvalidEvent, ""},
-		"no event":     {`7`, apierror.InvalidEvent, ""},
+		"a bad job":   {envelope("2", submitType, `{"jobType": "SIMULATION"}`), bad, "[1].data.payload"},
+		"a bad queue": {envelope("2", submitType, with(`"queue": "no"`)), bad, "[1].data.queue"},
+		"no id":       {`{"specversion": "1.0", "source": "/t", "type": "` + submitType + `", "data": {}}`, apierror.InvalidEvent, ""},
+		"no event":    {`7`, apierror.InvalidEvent, ""},
 	} {
 		r := h.post("/events", "["+good+","+c.bad+"]", "Content-Type", batchType)
 		if c.path == "" {

@@ -76,12 +76,12 @@ func (a *API) Receive(c *gin.Context) error {
 		return nil
 	}
 	if hook.event != nil {
-		heard, err := a.keepEvent(c, hook, body, id)
-		a.count(hook, heard.Replayed, err)
+		receipt, err := a.keepEvent(c, hook, body, id)
+		a.count(hook, receipt.Replayed, err)
 		if err != nil {
 			return err
 		}
-		return submit.AnswerKept(c, readable(id), heard)
+		return submit.AnswerKept(c, readable(id), receipt)
 	}
 	job, err := a.submitJob(c, hook, body, id)
 	a.count(hook, job.Existed(), err)
@@ -112,23 +112,23 @@ func readJSON(c *gin.Context, body []byte) ([]byte, error) {
 }
 
 // keepEvent makes an event of a verified request.
-func (a *API) keepEvent(c *gin.Context, hook *Hook, body []byte, id string) (waitstore.Heard, error) {
+func (a *API) keepEvent(c *gin.Context, hook *Hook, body []byte, id string) (waitstore.Receipt, error) {
 	body, err := readJSON(c, body)
 	if err != nil {
-		return waitstore.Heard{}, err
+		return waitstore.Receipt{}, err
 	}
 	event, attributes, err := hook.Event(c.Request.Header, body, id)
 	if err != nil {
-		return waitstore.Heard{}, err
+		return waitstore.Receipt{}, err
 	}
 	if event, err = a.submit.Kept(event, attributes); err != nil {
-		return waitstore.Heard{}, err
+		return waitstore.Receipt{}, err
 	}
-	heard, err := a.submit.Keep(c, []waitstore.Event{event})
+	receipts, err := a.submit.Keep(c, []waitstore.Event{event})
 	if err != nil {
-		return waitstore.Heard{}, err
+		return waitstore.Receipt{}, err
 	}
-	return heard[0], nil
+	return receipts[0], nil
 }
 
 // submitJob makes a job of a verified request. A message whose content has changed since it was first sent is still the

@@ -61,7 +61,7 @@ func (a *API) keepEvents(c *gin.Context, in received, params url.Values) error {
 			return in.at(i, err)
 		}
 	}
-	heard, err := a.Keep(c, kept)
+	receipts, err := a.Keep(c, kept)
 	if err != nil {
 		return err
 	}
@@ -71,27 +71,27 @@ func (a *API) keepEvents(c *gin.Context, in received, params url.Values) error {
 		return nil
 	}
 	if !in.batch {
-		return AnswerKept(c, kept[0].ID, heard[0])
+		return AnswerKept(c, kept[0].ID, receipts[0])
 	}
-	body := keptEventsBody{Events: make([]keptBody, len(heard))}
-	for i := range heard {
-		body.Events[i] = keptBody{kept[i].ID, heard[i].Jobs}
+	body := keptEventsBody{Events: make([]keptBody, len(receipts))}
+	for i := range receipts {
+		body.Events[i] = keptBody{kept[i].ID, receipts[i].Jobs}
 	}
 	return edge.Answer(c, http.StatusAccepted, body)
 }
 
 // AnswerKept answers to an event that is kept. A header marks a repeated response.
-func AnswerKept(c *gin.Context, id string, heard waitstore.Heard) error {
+func AnswerKept(c *gin.Context, id string, receipt waitstore.Receipt) error {
 	status := http.StatusAccepted
-	if heard.Replayed {
+	if receipt.Replayed {
 		c.Header("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	return edge.Answer(c, status, keptBody{id, heard.Jobs})
+	return edge.Answer(c, status, keptBody{id, receipt.Jobs})
 }
 
 // Keep stores events, and counts them as jobs for the limits of their sender.
-func (a *API) Keep(c *gin.Context, events []waitstore.Event) ([]waitstore.Heard, error) {
+func (a *API) Keep(c *gin.Context, events []waitstore.Event) ([]waitstore.Receipt, error) {
 	if err := a.Limits.AllowJobs(c, len(events)); err != nil {
 		return nil, err
 	}

@@ -274,7 +274,7 @@ var planted = map[string]func(*facts) bool{
 	},
 	"received": ran(func(f *facts, j *client.Job, r *Run) {
 		f.Events = append(f.Events, &Sent{ID: j.JobID + " 0", At: r.Start})
-		r.Waits = append(r.Waits, Heard{Name: j.JobID + " 0", Asked: r.Start.Add(time.Second), Status: client.WaitOpen})
+		r.Waits = append(r.Waits, WaitSeen{Name: j.JobID + " 0", Asked: r.Start.Add(time.Second), Status: client.WaitOpen})
 	}),
 	"checkpoint": ran(func(_ *facts, _ *client.Job, r *Run) { r.Had = `{"saved":9}` }),
 	"steps": ran(func(f *facts, j *client.Job, r *Run) {

@@ -268,11 +268,11 @@ func (p *puller) receive(
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		for _, w := range answer.Waits {
-			heard := Heard{Name: w.Name, Asked: asked, Status: w.Status}
+			seen := WaitSeen{Name: w.Name, Asked: asked, Status: w.Status}
 			if w.Event != nil {
-				heard.Event = w.Event.ID
+				seen.Event = w.Event.ID
 			}
-			r.Waits = append(r.Waits, heard)
+			r.Waits = append(r.Waits, seen)
 		}
 		return answer.Delay, true
 	}

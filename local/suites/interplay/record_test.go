@@ -112,13 +112,13 @@ type Run struct {
 	Saved   string          `json:"saved,omitempty"` // the one that it saved
 	DelayMs int             `json:"delayMs,omitempty"`
 	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
-	Waits   []Heard         `json:"waits,omitempty"`   // answers about the waits of its job
+	Waits   []WaitSeen      `json:"waits,omitempty"`   // answers about the waits of its job
 	Stolen  []int           `json:"stolen,omitempty"`  // answers to the other owner, who tried to keep, save and settle it
 	Wrong   string          `json:"wrong,omitempty"`   // why the signature of the call is not good
 }
 
-// Heard is the answer about a wait.
-type Heard struct {
+// WaitSeen is the answer about a wait.
+type WaitSeen struct {
 	Name   string    `json:"name"` // also the id of its event
 	Asked  time.Time `json:"asked"`
 	Status string    `json:"status"`

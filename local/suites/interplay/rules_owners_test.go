@@ -178,7 +178,7 @@ func (f *facts) checkOwnThrottle(found func(_, _, _ string)) {
 	for _, j := range f.Gone {
 		add(j)
 	}
-	unseen := map[string]bool{} // keys of jobs that were deleted before a list showed them: nothing tells what they had reserved
+	unseen := map[string]bool{} // keys of jobs that were deleted before a list showed them: what they had reserved is not known
 	for id, s := range f.specs {
 		if s.Job.Throttle != "" && f.Jobs[id] == nil && f.Gone[id] == nil {
 			unseen[s.Job.Throttle] = true

@@ -77,7 +77,7 @@ on conflict (owner_id, source, event_id) do nothing;
 select event_number, event from events where event_number = any (@event_numbers::uuid[]);
 
 -- Gives an event to all that wait for it, to the oldest wait of each job. A job gets an event once.
--- name: WaitsHear :many
+-- name: WaitsReceive :many
 with open as (
     select distinct on (job_id) job_id, name from waits
     where owner_id = @owner_id::text and event_type = @event_type::text and first_key = any (@keys::bigint[])

@@ -24,16 +24,16 @@ type Event struct {
 	Sealed  json.RawMessage // all of it, as it is stored
 }
 
-// Heard is what an event has met.
-type Heard struct {
+// Receipt is what an event has met.
+type Receipt struct {
 	Replayed bool // it was stored before, and changes nothing
 	Jobs     int  // the jobs that waited for it
 }
 
 // Keep stores events, all or none, and gives each to the jobs that wait for it. An event whose owner, source and id are
 // known changes nothing.
-func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([]Heard, error) {
-	heard := make([]Heard, len(events))
+func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([]Receipt, error) {
+	receipts := make([]Receipt, len(events))
 	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		var locks []int64
 		for i := range events {
@@ -45,10 +45,10 @@ func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([
 		woken := 0
 		for i := range events {
 			var err error
-			if heard[i], err = keep(ctx, q, &events[i]); err != nil {
+			if receipts[i], err = keep(ctx, q, &events[i]); err != nil {
 				return err
 			}
-			woken += heard[i].Jobs
+			woken += receipts[i].Jobs
 			entry.SetOwner(events[i].OwnerID)
 		}
 		if woken == 0 {
@@ -56,21 +56,21 @@ func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([
 		}
 		return q.SchedulesChanged(ctx)
 	})
-	return heard, apidb.Classify("keep events", err)
+	return receipts, apidb.Classify("keep events", err)
 }
 
-func keep(ctx context.Context, q *gen.Queries, e *Event) (Heard, error) {
+func keep(ctx context.Context, q *gen.Queries, e *Event) (Receipt, error) {
 	keys := keysOfEvent(e.OwnerID, e)
 	n, err := q.EventKeep(ctx, gen.EventKeepParams{
 		EventNumber: e.Number, OwnerID: e.OwnerID, Source: e.Source, EventID: e.ID, EventType: e.Type, Event: e.Sealed, Keys: keys,
 	})
 	if err != nil || n == 0 {
-		return Heard{Replayed: true}, err
+		return Receipt{Replayed: true}, err
 	}
-	jobs, err := q.WaitsHear(ctx, gen.WaitsHearParams{
+	jobs, err := q.WaitsReceive(ctx, gen.WaitsReceiveParams{
 		OwnerID: e.OwnerID, EventType: e.Type, Keys: keys, EventNumber: e.Number,
 	})
-	return Heard{Jobs: len(jobs)}, err
+	return Receipt{Jobs: len(jobs)}, err
 }
 
 // Expire looks at the next events by age, at most limit, and deletes those that are older than age and that no job of

@@ -67,11 +67,11 @@ var events int
 func (f fixture) send(t testing.TB, owner, data string) int {
 	t.Helper()
 	events++
-	heard, err := f.Waits.Keep(t.Context(), nil, []waitstore.Event{f.event(owner, fmt.Sprint("e-", events), data)})
+	receipts, err := f.Waits.Keep(t.Context(), nil, []waitstore.Event{f.event(owner, fmt.Sprint("e-", events), data)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return heard[0].Jobs
+	return receipts[0].Jobs
 }
 
 func (f fixture) event(owner, id, data string) waitstore.Event {

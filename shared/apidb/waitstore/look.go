@@ -19,7 +19,7 @@ import (
 const (
 	lookMost = 500 // waits of one pass
 
-	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status that says that the job is
+	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status of the job when it is
 	// SCHEDULED leads to a look at once, so this is for a status that comes late and for a command that is not answered.
 	lookAgain = time.Second
 	// lookLater is when a wait is looked at again after its job was woken, unless the handler has asked by then: the

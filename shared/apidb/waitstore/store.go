@@ -145,7 +145,7 @@ func (t *asking) ask(ctx context.Context, asked []Asked) ([]Wait, error) {
 	for i := range asked {
 		waits[i] = t.standing(&asked[i])
 		if waits[i].Status == Open && waits[i].EventType != "" {
-			if err := t.hear(ctx, &asked[i], &waits[i]); err != nil {
+			if err := t.receive(ctx, &asked[i], &waits[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -229,8 +229,8 @@ func (t *asking) standing(a *Asked) Wait {
 	return w
 }
 
-// hear looks for an event that has come before.
-func (t *asking) hear(ctx context.Context, a *Asked, w *Wait) error {
+// receive looks for an event that has come before.
+func (t *asking) receive(ctx context.Context, a *Asked, w *Wait) error {
 	owner, keys := t.parent.OwnerID, keysOfWait(t.parent.OwnerID, a.Event)
 	if t.taken == nil {
 		t.taken = []uuid.UUID{}

@@ -142,12 +142,12 @@ func TestAWaitTimesOutOnce(t *testing.T) {
 func TestARepeatedEventChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	send := func(owner, data string) waitstore.Heard {
-		heard, err := f.Waits.Keep(t.Context(), nil, []waitstore.Event{f.event(owner, "same", data)})
+	send := func(owner, data string) waitstore.Receipt {
+		receipts, err := f.Waits.Keep(t.Context(), nil, []waitstore.Event{f.event(owner, "same", data)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return heard[0]
+		return receipts[0]
 	}
 	if h := send("", `{"n": 1}`); h.Replayed {
 		t.Errorf("%+v", h)
@@ -251,7 +251,7 @@ func TestWaitsGoWithTheirJobAndEventsWhenNoJobHasThem(t *testing.T) {
 	}
 }
 
-func TestAWaitMatchesAsItSays(t *testing.T) {
+func TestAWaitMatchesWhatItNames(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	data := `{"id": "A-17", "n": 7, "big": 12345678901234567890, "yes": true, "none": null, "order": {"id": {"x": 1.50}, "a.b": 2}, "list": [1], "": 3}`

@@ -59,7 +59,7 @@ func (j *Job) look(w *wait, asked client.WorkWait) error {
 	switch {
 	case asked.Job != nil:
 		return j.call(w, *asked.Job)
-	case j.hear(w, asked.Event):
+	case j.receive(w, asked.Event):
 	case !w.state.Until.IsZero() && !time.Now().Before(w.state.Until):
 		w.state.Status = client.WaitTimedOut
 	}
@@ -91,8 +91,8 @@ func (j *Job) call(w *wait, request client.JobRequest) error {
 	return nil
 }
 
-// hear gives the wait the first event that fits and that no other wait has.
-func (j *Job) hear(w *wait, asked *client.EventWait) bool {
+// receive gives the wait the first event that fits and that no other wait has.
+func (j *Job) receive(w *wait, asked *client.EventWait) bool {
 	for i := range j.Events {
 		if j.isTaken(i+1) || !fits(&j.Events[i], asked) {
 			continue

@@ -18,7 +18,7 @@ const (
 	attemptOver = "API.ATTEMPT_OVER"
 )
 
-// EventWait is what a handler waits for. Every event that fits wakes it, whoever sends it.
+// EventWait is what a handler waits for. Every event that fits wakes it, whatever sends it.
 type EventWait struct {
 	Type    string         // of the CloudEvent
 	Source  string         // empty: any

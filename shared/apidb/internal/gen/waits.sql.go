@@ -228,52 +228,6 @@ func (q *Queries) WaitsChildren(ctx context.Context, arg WaitsChildrenParams) ([
 	return items, nil
 }
 
-const WaitsHear = `-- name: WaitsHear :many
-with open as (
-    select distinct on (job_id) job_id, name from waits
-    where owner_id = $2::text and event_type = $3::text and first_key = any ($4::bigint[])
-        and status = 'OPEN' and keys <@ $4::bigint[]
-    order by job_id, created_at, name
-)
-update waits set status = 'DONE', done_at = now(), look_at = now(), event_number = $1::uuid
-from open
-where waits.job_id = any (array[open.job_id]) and waits.name = open.name and case when waits.status = 'OPEN' then true else false end
-returning waits.job_id
-`
-
-type WaitsHearParams struct {
-	EventNumber uuid.UUID
-	OwnerID     string
-	EventType   string
-	Keys        []int64
-}
-
-// Gives an event to all that wait for it, to the oldest wait of each job. A job gets an event once.
-func (q *Queries) WaitsHear(ctx context.Context, arg WaitsHearParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, WaitsHear,
-		arg.EventNumber,
-		arg.OwnerID,
-		arg.EventType,
-		arg.Keys,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []uuid.UUID
-	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
-			return nil, err
-		}
-		items = append(items, job_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const WaitsKeep = `-- name: WaitsKeep :exec
 with input as (
     select
@@ -501,6 +455,52 @@ func (q *Queries) WaitsOfJob(ctx context.Context, jobID uuid.UUID) ([]WaitsOfJob
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const WaitsReceive = `-- name: WaitsReceive :many
+with open as (
+    select distinct on (job_id) job_id, name from waits
+    where owner_id = $2::text and event_type = $3::text and first_key = any ($4::bigint[])
+        and status = 'OPEN' and keys <@ $4::bigint[]
+    order by job_id, created_at, name
+)
+update waits set status = 'DONE', done_at = now(), look_at = now(), event_number = $1::uuid
+from open
+where waits.job_id = any (array[open.job_id]) and waits.name = open.name and case when waits.status = 'OPEN' then true else false end
+returning waits.job_id
+`
+
+type WaitsReceiveParams struct {
+	EventNumber uuid.UUID
+	OwnerID     string
+	EventType   string
+	Keys        []int64
+}
+
+// Gives an event to all that wait for it, to the oldest wait of each job. A job gets an event once.
+func (q *Queries) WaitsReceive(ctx context.Context, arg WaitsReceiveParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, WaitsReceive,
+		arg.EventNumber,
+		arg.OwnerID,
+		arg.EventType,
+		arg.Keys,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
