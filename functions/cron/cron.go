@@ -1,5 +1,6 @@
-// Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not. It
-// also ends the batches whose jobs have ended, and creates the jobs that follow them.
+// Package cron is the clock of schedules, batches and alerts: it creates a job for each due tick, or records why it did
+// not. It also ends the batches whose jobs have ended, and creates the jobs that follow them, and those that send the
+// notices of alerts.
 package cron
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
@@ -65,7 +67,9 @@ type Function struct {
 	ended bool // Run has ended, and publishes no further events
 	bytes int  // of the events that wait to be published or are being published
 
-	entering, handing, publishing, ending telemetry.Trouble
+	entering, handing, publishing, ending, alerting telemetry.Trouble
+
+	alertsAt time.Time // when to look at alerts next
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -97,6 +101,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		handing:    telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
 		publishing: telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
 		ending:     telemetry.Trouble{What: "end batches; the next sweep tries again"},
+		alerting:   telemetry.Trouble{What: "look at alerts; the next pass tries again"},
 	}, nil
 }
 
@@ -131,8 +136,9 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		swept.Failed, sweepsIn = append(swept.Failed, err), idle // the jobs that were fired have to be published
 	}
 	f.ending.Note(ctx, errors.Join(swept.Failed...))
+	notices, alertsIn := f.alert(ctx)
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // published at once, so that nothing is left at the end
-	events, err := eventsOf(ctx, fired, swept.Jobs)
+	events, err := eventsOf(ctx, fired, swept.Jobs, notices)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,7 +146,23 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
-	return events, max(0, min(next, sweepsIn)-time.Since(looked)), nil
+	return events, max(0, min(next, sweepsIn, alertsIn)-time.Since(looked)), nil
+}
+
+// alert looks at the alerts if that is due, and returns the jobs of their notices. Its failure does not hold up the
+// pass.
+func (f *Function) alert(ctx context.Context) (notices []jobevent.Created, next time.Duration) {
+	if next = time.Until(f.alertsAt); next > 0 {
+		return nil, next
+	}
+	rules := alertstore.Rules{Queues: f.rules.Queues, Sealer: f.rules.Sealer, KeepTrace: telemetry.TracingOf(ctx).KeepsNew}
+	done, next, err := f.store.alerts.Evaluate(ctx, rules)
+	if err != nil {
+		next = idle
+	}
+	f.alerting.Note(ctx, errors.Join(append(done.Failed, err)...))
+	f.alertsAt = time.Now().Add(next)
+	return done.Jobs, next
 }
 
 // handOver passes events to Run. It returns them if Run has ended, because a ping may still tick during the drain.
@@ -170,7 +192,9 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 	return bytes
 }
 
-func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobevent.Created) ([]jobevent.Item, error) {
+func eventsOf(ctx context.Context, fired schedulestore.Fired, following, notices []jobevent.Created) (
+	[]jobevent.Item, error,
+) {
 	var events []jobevent.Item
 	create := func(job jobevent.Created, span string) error {
 		e, err := apievent.Created(job)
@@ -188,6 +212,11 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobeve
 	}
 	for _, job := range following {
 		if err := create(job, "end batch"); err != nil {
+			return nil, err
+		}
+	}
+	for _, job := range notices {
+		if err := create(job, "send notice"); err != nil {
 			return nil, err
 		}
 	}

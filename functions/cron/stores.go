@@ -2,6 +2,7 @@ package cron
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
@@ -17,6 +18,7 @@ type stores struct {
 	schedules *schedulestore.Store
 	batches   *batchstore.Store
 	queues    *queuestore.Store
+	alerts    *alertstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -27,5 +29,6 @@ func newStores(db *apidb.Store) stores {
 		schedules: schedulestore.New(db, jobs),
 		batches:   batchstore.New(db, jobs, operationstore.New(db, jobs)),
 		queues:    queuestore.New(db),
+		alerts:    alertstore.New(db, jobs),
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
@@ -39,6 +40,7 @@ type stores struct {
 	batches    *batchstore.Store
 	queues     *queuestore.Store
 	types      *typestore.Store
+	alerts     *alertstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -63,5 +65,6 @@ func newStores(db *apidb.Store) stores {
 		batches:    batchstore.New(db, jobs, operations),
 		queues:     queuestore.New(db),
 		types:      typestore.New(db),
+		alerts:     alertstore.New(db, jobs),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
@@ -41,6 +42,7 @@ type Stores struct {
 	Workers    *workerstore.Store
 	AuditLog   *auditstore.Store
 	Batches    *batchstore.Store
+	Alerts     *alertstore.Store
 }
 
 // Of makes the stores on an open database.
@@ -66,6 +68,7 @@ func Of(db *apidb.Store) *Stores {
 		Workers:    workerstore.New(db),
 		AuditLog:   auditstore.New(db),
 		Batches:    batchstore.New(db, jobs, operations),
+		Alerts:     alertstore.New(db, jobs),
 	}
 }
 
