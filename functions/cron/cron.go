@@ -1,6 +1,6 @@
-// Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not. It
-// also ends the batches whose jobs have ended, and creates the jobs that follow them, and wakes the jobs whose handlers
-// wait for something that has come.
+// Package cron is the clock of schedules, batches and alerts: it creates a job for each due tick, or records why it did
+// not. It also ends the batches whose jobs have ended, and creates the jobs that follow them, and those that send the
+// notices of alerts. It wakes the jobs whose handlers wait for something that has come.
 package cron
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -68,7 +69,9 @@ type Function struct {
 	ended bool // Run has ended, and publishes no further events
 	bytes int  // of the events that wait to be published or are being published
 
-	entering, handing, publishing, ending, waking telemetry.Trouble
+	entering, handing, publishing, ending, waking, alerting telemetry.Trouble
+
+	alertsAt time.Time // when to look at alerts next
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -101,6 +104,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		publishing: telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
 		ending:     telemetry.Trouble{What: "end batches; the next sweep tries again"},
 		waking:     telemetry.Trouble{What: "wake jobs that wait; the next look tries again"},
+		alerting:   telemetry.Trouble{What: "look at alerts; the next pass tries again"},
 	}, nil
 }
 
@@ -140,8 +144,10 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		waits.Failed, looksIn = append(waits.Failed, err), idle
 	}
 	f.waking.Note(ctx, errors.Join(waits.Failed...))
+	notices, alertsIn := f.alert(ctx)
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // published at once, so that nothing is left at the end
-	events, err := eventsOf(ctx, fired, swept.Jobs, waits.Commands)
+	commands := slices.Concat(fired.Cancels, waits.Commands)
+	events, err := eventsOf(ctx, fired, swept.Jobs, notices, commands)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -149,7 +155,23 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
-	return events, max(0, min(next, sweepsIn, looksIn)-time.Since(looked)), nil
+	return events, max(0, min(next, sweepsIn, looksIn, alertsIn)-time.Since(looked)), nil
+}
+
+// alert looks at the alerts if that is due, and returns the jobs of their notices. Its failure does not hold up the
+// pass.
+func (f *Function) alert(ctx context.Context) (notices []jobevent.Created, next time.Duration) {
+	if next = time.Until(f.alertsAt); next > 0 {
+		return nil, next
+	}
+	rules := alertstore.Rules{Queues: f.rules.Queues, Sealer: f.rules.Sealer, KeepTrace: telemetry.TracingOf(ctx).KeepsNew}
+	done, next, err := f.store.alerts.Evaluate(ctx, rules)
+	if err != nil {
+		next = idle
+	}
+	f.alerting.Note(ctx, errors.Join(append(done.Failed, err)...))
+	f.alertsAt = time.Now().Add(next)
+	return done.Jobs, next
 }
 
 // handOver passes events to Run. It returns them if Run has ended, because a ping may still tick during the drain.
@@ -180,7 +202,7 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 }
 
 func eventsOf(
-	ctx context.Context, fired schedulestore.Fired, following []jobevent.Created, commands []commandstore.Command,
+	ctx context.Context, fired schedulestore.Fired, following, notices []jobevent.Created, commands []commandstore.Command,
 ) ([]jobevent.Item, error) {
 	var events []jobevent.Item
 	create := func(job jobevent.Created, span string) error {
@@ -202,7 +224,12 @@ func eventsOf(
 			return nil, err
 		}
 	}
-	for _, command := range slices.Concat(fired.Cancels, commands) {
+	for _, job := range notices {
+		if err := create(job, "send notice"); err != nil {
+			return nil, err
+		}
+	}
+	for _, command := range commands {
 		e, err := apievent.Command(command)
 		if err != nil {
 			return nil, err

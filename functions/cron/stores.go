@@ -2,6 +2,7 @@ package cron
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
@@ -19,6 +20,7 @@ type stores struct {
 	batches   *batchstore.Store
 	queues    *queuestore.Store
 	waits     *waitstore.Store
+	alerts    *alertstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -30,5 +32,6 @@ func newStores(db *apidb.Store) stores {
 		batches:   batchstore.New(db, jobs, operationstore.New(db, jobs)),
 		queues:    queuestore.New(db),
 		waits:     waitstore.New(db),
+		alerts:    alertstore.New(db, jobs),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
 func TestTheContractAndTheDecoderOfPoliciesAgree(t *testing.T) {
@@ -64,6 +65,36 @@ func TestTheContractAndTheDecoderOfOperationsAgree(t *testing.T) {
 		`{"command": "reschedule", "jobIds": [` + someID + `], "delayMs": 0, "runAt": "2030-01-01T00:00:00Z"}`,
 	} {
 		_, err := apibody.DecodeOperation([]byte(body))
+		agreeWith(t, schema, body, err)
+	}
+}
+
+func TestTheContractAndTheDecoderOfAlertsAgree(t *testing.T) {
+	t.Parallel()
+	schema := loadContract(t).Components.Schemas["AlertRequest"].Value
+	const to = `"to": {"slack": "https://example.org/x"}`
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, body := range []string{
+		`{}`, `{` + to + `}`, `{"to": null}`, `{"to": {}}`, `{"to": {"slack": "https://a.example", "webhook": "https://a.example"}}`,
+		`{"to": {"email": []}}`, `{"to": {"email": ["a@example.org"]}}`, `{"to": {"email": null}}`, `{"to": {"pager": "x"}}`, `{"to": {"slack": 1}}`,
+		`{"to": {"webhook": "https://example.org/` + x(1980) + `"}}`, `{"to": {"webhook": "https://example.org/` + x(1981) + `"}}`,
+	} {
+		_, err := apibody.DecodeAlert([]byte(body), outbound.CheckURL)
+		agreeWith(t, schema, body, err)
+	}
+	for _, more := range []string{
+		`"name": "a"`, `"name": ""`, `"name": "A"`, `"name": null`, `"name": "` + x(100) + `"`, `"name": "` + x(101) + `"`, `"x": 1`,
+		`"ownerId": null`, `"ownerId": ""`, `"ownerId": "` + x(255) + `"`, `"ownerId": "` + x(256) + `"`,
+		`"jobType": null`, `"jobType": ""`, `"jobType": "a b"`, `"jobType": "` + x(100) + `"`, `"jobType": "` + x(101) + `"`,
+		`"queue": null`, `"queue": "A"`, `"queue": "` + x(63) + `"`, `"queue": "` + x(64) + `"`,
+		`"errorCode": null`, `"errorCode": "1"`, `"errorCode": "` + x(64) + `"`, `"errorCode": "` + x(65) + `"`,
+		`"failures": 0`, `"failures": 1`, `"failures": 1000000`, `"failures": 1000001`, `"failures": 1.5`, `"failures": null`,
+		`"percent": null`, `"percent": 0`, `"percent": 1`, `"percent": 100`, `"percent": 101`,
+		`"windowMinutes": 0`, `"windowMinutes": 1`, `"windowMinutes": 60`, `"windowMinutes": 61`, `"windowMinutes": null`,
+		`"quietMinutes": 0`, `"quietMinutes": 1`, `"quietMinutes": 10080`, `"quietMinutes": 10081`, `"paused": true`, `"paused": null`,
+	} {
+		body := `{` + to + `, ` + more + `}`
+		_, err := apibody.DecodeAlert([]byte(body), outbound.CheckURL)
 		agreeWith(t, schema, body, err)
 	}
 }

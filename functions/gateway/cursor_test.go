@@ -38,7 +38,7 @@ func TestTheContractAndTheGatewayAgreeOnCursors(t *testing.T) {
 			}
 		}
 	}
-	if lists := 13; tried != lists*len(cursors) {
+	if lists := 15; tried != lists*len(cursors) {
 		t.Errorf("tried %d cursors, want %d of each of %d lists", tried, len(cursors), lists)
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/jobweaver/jobweaver/functions/gateway/alerts"
 	"github.com/jobweaver/jobweaver/functions/gateway/batches"
 	"github.com/jobweaver/jobweaver/functions/gateway/callbacks"
 	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
@@ -33,6 +34,7 @@ type endpoints struct {
 	operations     *operations.API
 	batches        *batches.API
 	schedules      *schedules.API
+	alerts         *alerts.API
 	deliveries     *deliveries.API
 	hooks          *hooks.API
 	controls       *controls.API
@@ -82,6 +84,10 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	api.schedules = &schedules.API{
 		Store: store.schedules, Rules: s.rules, Defaults: s.defaults, Payloads: payloads, Hub: f.hub, Outgoing: f.outgoing,
 		Limits: f.limits, Audit: f.auditLog, Sealer: s.sealer, Sealed: sealed,
+	}
+	api.alerts = &alerts.API{
+		Store: store.alerts, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits, Queues: f.cfg.Queues, Sealer: s.sealer,
+		Sealed: sealed,
 	}
 	api.deliveries = &deliveries.API{Store: store.deliveries}
 	api.controls = &controls.API{

@@ -77,7 +77,11 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)
 	key := h.key(keystore.Key{Roles: []string{"read"}})
-	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{queue}", "reports", "{name}", "report.daily", "{keyId}", key.ID(), "{type}", "shop.charge").Replace(path)
+	name := "report.daily"
+	if strings.HasPrefix(path, "/api/alerts") {
+		name = "charges"
+	}
+	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{queue}", "reports", "{name}", name, "{keyId}", key.ID(), "{type}", "shop.charge").Replace(path)
 	if strings.Contains(path, "{flowId}") {
 		made := h.flow(`{"jobs": {"charge": {"jobType": "MAIL", "payload": 1}}}`)
 		h.scheduler(made.Jobs["charge"], 1, jobstate.Completed, nil)

@@ -48,6 +48,8 @@ func TestNoChangeOfATaggedResourceIgnoresIfMatch(t *testing.T) {
 	}
 	const schedule = `{"cron": "@daily", "job": ` + logJob + `}`
 	h.put("/api/schedules/s", schedule).want(http.StatusCreated)
+	const alert = `{"to": {"email": ["a@example.org"]}}`
+	h.put("/api/alerts/s", alert).want(http.StatusCreated)
 	for name, op := range changesOfTagged(t) {
 		t.Run(name, func(t *testing.T) {
 			method, path, _ := strings.Cut(name, " ")
@@ -67,6 +69,8 @@ func TestNoChangeOfATaggedResourceIgnoresIfMatch(t *testing.T) {
 				if method == http.MethodPut {
 					body = `{"maxRunning": 3}`
 				}
+			case name == "PUT /api/alerts/{name}":
+				body = alert
 			case method == http.MethodPut:
 				body = schedule
 			}

@@ -19,7 +19,7 @@ import (
 // samples are requests that together name each member of the contract, each at least once with a value that is not its
 // default. $job is a job sample, or the id of a job where a job has an id; the dashboard's tests read the same file.
 type samples struct {
-	Jobs, Batches, Flows, Schedules, Controls, Queues []map[string]any
+	Jobs, Batches, Flows, Schedules, Alerts, Controls, Queues []map[string]any
 }
 
 func loadSamples(t *testing.T) (s samples) {

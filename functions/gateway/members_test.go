@@ -21,6 +21,7 @@ func TestEachMemberOfARequestHasASample(t *testing.T) {
 	schemas, samples := loadContract(t).Components.Schemas, loadSamples(t)
 	given := map[string][]map[string]any{
 		"BatchRequest": samples.Batches, "FlowRequest": samples.Flows, "ScheduleRequest": samples.Schedules,
+		"AlertRequest":   samples.Alerts,
 		"ControlRequest": samples.Controls, "QueueRequest": samples.Queues,
 	}
 	for _, name := range jobSchemas {
@@ -327,6 +328,20 @@ func TestAScheduleAControlAndAQueueShowWhatTheirRequestAskedForAndKeepItWhenAnot
 				t.Errorf("after %s it is %s", verb, text(t, got))
 			}
 			h.shows("schedule after "+verb, sent, h.read(path), "paused", "cron")
+		}
+	}
+	for i, sent := range samples.Alerts {
+		h.postJSON("/api/alerts", sent).want(http.StatusCreated)
+		path := fmt.Sprintf("/api/alerts/%s?ownerId=%s", sent["name"], sent["ownerId"])
+		h.shows("alert", sent, h.read(path), "to")
+		changed := without(loadContract(t).Components.Schemas["AlertRequest"], h.read(path))
+		changed["failures"] = json.Number("77")
+		h.do(http.MethodPut, path, string(text(t, changed)), "Content-Type", "application/json").want(http.StatusOK)
+		h.shows("alert with another threshold", sent, h.read(path), "to", "failures")
+		var to string
+		h.sql("select destination::text from alerts order by name offset $1 limit 1", &to, i)
+		if want := string(text(t, sent["to"])); !sameJSON([]byte(to), sent["to"]) {
+			t.Errorf("its destination is %s, not %s", to, want)
 		}
 	}
 	for _, sent := range samples.Controls {

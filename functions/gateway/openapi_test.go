@@ -76,6 +76,8 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks", "GET /api/schedule-times",
+		"POST /api/alerts", "GET /api/alerts", "GET /api/alerts/{name}", "PUT /api/alerts/{name}", "DELETE /api/alerts/{name}",
+		"POST /api/alerts/{name}/pause", "POST /api/alerts/{name}/resume", "POST /api/alerts/{name}/test", "GET /api/alerts/{name}/notices",
 		"POST /api/keys", "GET /api/keys", "GET /api/keys/{keyId}", "DELETE /api/keys/{keyId}", "POST /api/keys/{keyId}/rotate", "GET /api/me",
 		"GET /api/webhook-secrets", "GET /api/login",
 		"GET /api/rejected", "GET /api/rejected/{rejectedId}", "DELETE /api/rejected/{rejectedId}", "POST /api/rejected/{rejectedId}/redrive",
@@ -104,10 +106,10 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.Contains(name, "/keys") || strings.Contains(name, "/workers/") {
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
-	if strings.Contains(name, "/schedules") || strings.HasSuffix(name, "/batches") || strings.HasSuffix(name, "/flows") {
+	if strings.Contains(name, "/schedules") || strings.Contains(name, "/alerts") || strings.HasSuffix(name, "/batches") || strings.HasSuffix(name, "/flows") {
 		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 400, 503)
 	}
-	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") ||
+	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "/alerts/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") ||
 		strings.Contains(name, "{batchId}") || strings.Contains(name, "{flowId}") {
 		want = append(want, 404, 503)
 	}

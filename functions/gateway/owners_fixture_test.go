@@ -50,6 +50,8 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
 		want(http.StatusCreated)
 	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)
+	c.post("/api/alerts", fmt.Sprintf(`{"name": %q, "to": {"email": [%q]}}`, x.schedule, canary+"@example.org")).want(http.StatusCreated)
+	c.post("/api/alerts/"+x.schedule+"/test", "").want(http.StatusAccepted)
 	_, err := h.store.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, owner, canary, nil,
 		func(c *jobevent.Control) { c.Paused = true })
 	if err != nil {
@@ -117,7 +119,8 @@ func (h *fixture) secrets(x things) []string {
 	var ids []string
 	h.sql(`select array_agg(id::text) from (select job_id as id from jobs where owner_id = $1
 		union select operation_id from operations where owner_id = $1
-		union select schedule_id from schedules where owner_id = $1) as theirs`, &ids, x.owner)
+		union select schedule_id from schedules where owner_id = $1
+		union select notice_id from alert_notices join alerts using (alert_id) where owner_id = $1) as theirs`, &ids, x.owner)
 	return append(ids, x.keyID, "canary-of-"+x.owner, `"name":"`+x.owner+`"`)
 }
 
@@ -126,7 +129,7 @@ func (h *fixture) fingerprint(owner string) map[string]string {
 	h.t.Helper()
 	prints := map[string]string{}
 	for table, which := range map[string]string{
-		"jobs": "owner_id = $1", "operations": "owner_id = $1", "schedules": "owner_id = $1", "deliveries": "owner_id = $1",
+		"jobs": "owner_id = $1", "operations": "owner_id = $1", "schedules": "owner_id = $1", "alerts": "owner_id = $1", "deliveries": "owner_id = $1",
 		"(select key_id, roles, expires_at, revoked_at, owner_id from api_keys)": "owner_id = $1",
 
 		"controls":        "kind = 'owner' and name = $1",
@@ -134,6 +137,7 @@ func (h *fixture) fingerprint(owner string) map[string]string {
 		"callbacks":       "job_id in (select job_id from jobs where owner_id = $1)",
 		"attempt_logs":    "job_id in (select job_id from jobs where owner_id = $1)",
 		"operation_skips": "operation_id in (select operation_id from operations where owner_id = $1)",
+		"alert_notices":   "alert_id in (select alert_id from alerts where owner_id = $1)",
 		"schedule_ticks":  "schedule_id in (select schedule_id from schedules where owner_id = $1)",
 	} {
 		var sum string
@@ -154,6 +158,7 @@ func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 		"/api/jobs/" + x.job + "/logs": canary, "/api/jobs/" + x.job + "/deliveries": canary, "/api/deliveries": canary,
 		"/api/operations": x.op, "/api/operations/" + x.op: x.op, "/api/schedules": canary, "/api/schedules/" + x.schedule: canary,
 		"/api/schedules/" + x.schedule + "/ticks": "manual", "/api/controls": x.owner,
+		"/api/alerts": canary, "/api/alerts/" + x.schedule: canary, "/api/alerts/" + x.schedule + "/notices": "TEST",
 	} {
 		if r := c.get(path).want(http.StatusOK); !strings.Contains(string(r.body), want) {
 			t.Errorf("%s does not show its owner %s: %s", path, want, r.body)

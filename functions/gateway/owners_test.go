@@ -105,6 +105,8 @@ var bodies = map[string]func(things) []string{
 	"receiveHook":    func(x things) []string { return []string{fmt.Sprintf(`{"ownerId": %q}`, x.owner)} },
 	"createSchedule": func(x things) []string { return []string{scheduleBody(x, "@daily")} },
 	"putSchedule":    func(x things) []string { return []string{scheduleBody(x, "@hourly")} },
+	"createAlert":    func(x things) []string { return []string{alertBody(x, 1)} },
+	"putAlert":       func(x things) []string { return []string{alertBody(x, 2)} },
 	"putControl":     func(things) []string { return []string{`{"paused": true}`} },
 	"putJobType":     func(things) []string { return []string{`{"title": "another"}`} },
 	"defineSchedules": func(x things) []string {
@@ -122,6 +124,7 @@ var bodies = map[string]func(things) []string{
 	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listScheduleTimes": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
+	"listAlerts": nil, "getAlert": nil, "deleteAlert": nil, "pauseAlert": nil, "resumeAlert": nil, "testAlert": nil, "listNotices": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "deleteJobType": nil, "getStats": nil,
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
@@ -131,6 +134,11 @@ var bodies = map[string]func(things) []string{
 
 func scheduleBody(x things, cron string) string {
 	return fmt.Sprintf(`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1, "ownerId": %q}}`, x.schedule, cron, x.owner)
+}
+
+func alertBody(x things, failures int) string {
+	return fmt.Sprintf(`{"name": %q, "failures": %d, "ownerId": %q, "jobType": %q, "to": {"email": ["a@example.org"]}}`,
+		x.schedule, failures, x.owner, x.jobType)
 }
 
 // byHost are endpoints that only the host serves.
@@ -215,7 +223,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil, "keepBuild": nil,
-		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"}, "drain": {"true"}, "cron": {"@daily"}, "timeZone": {"UTC"}, "startAt": {"2100-01-01T00:00:00Z"}, "endAt": {"2100-01-01T00:00:00Z"},
+		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"}, "state": {"FIRING"}, "drain": {"true"}, "cron": {"@daily"}, "timeZone": {"UTC"}, "startAt": {"2100-01-01T00:00:00Z"}, "endAt": {"2100-01-01T00:00:00Z"},
 	}[name]
 	if !known {
 		t.Errorf("%s: what to ask by its parameter %s is not known", endpoint, name)

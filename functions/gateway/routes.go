@@ -37,7 +37,7 @@ type route struct {
 
 // routes returns every endpoint, each of which is in openapi.yaml, with the role that it needs.
 func (f *Function) routes() []route {
-	return append(slices.Concat(f.workerRoutes(), f.batchRoutes()), []route{
+	return append(slices.Concat(f.workerRoutes(), f.batchRoutes(), f.alertRoutes()), []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.api.submit.Submit},
 		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.api.submit.SubmitBatch)},
 		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.api.callbacks.Receive)},
@@ -141,6 +141,20 @@ func (f *Function) batchRoutes() []route {
 		{http.MethodGet, "/api/flows/:flowId", access.Read, f.api.batches.GetFlow},
 		{http.MethodPost, "/api/flows/:flowId/cancel", access.Operate, noQuery(noBody(noMatch(f.api.batches.CancelFlow)))},
 		{http.MethodPost, "/api/flows/:flowId/retry", access.Operate, noQuery(noMatch(f.api.batches.RetryFlow))},
+	}
+}
+
+func (f *Function) alertRoutes() []route {
+	return []route{
+		{http.MethodPost, "/api/alerts", access.Operate, noQuery(f.api.alerts.Create)},
+		{http.MethodGet, "/api/alerts", access.Read, f.api.alerts.List},
+		{http.MethodGet, "/api/alerts/:name", access.Read, f.api.alerts.Get},
+		{http.MethodPut, "/api/alerts/:name", access.Operate, f.api.alerts.Put},
+		{http.MethodDelete, "/api/alerts/:name", access.Operate, noBody(f.api.alerts.Delete)},
+		{http.MethodPost, "/api/alerts/:name/pause", access.Operate, noBody(f.api.alerts.Pause)},
+		{http.MethodPost, "/api/alerts/:name/resume", access.Operate, noBody(f.api.alerts.Resume)},
+		{http.MethodPost, "/api/alerts/:name/test", access.Operate, noBody(f.api.alerts.Test)},
+		{http.MethodGet, "/api/alerts/:name/notices", access.Read, f.api.alerts.ListNotices},
 	}
 }
 

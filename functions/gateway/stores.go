@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
@@ -41,6 +42,7 @@ type stores struct {
 	queues     *queuestore.Store
 	types      *typestore.Store
 	waits      *waitstore.Store
+	alerts     *alertstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -66,5 +68,6 @@ func newStores(db *apidb.Store) stores {
 		queues:     queuestore.New(db),
 		types:      typestore.New(db),
 		waits:      waitstore.New(db),
+		alerts:     alertstore.New(db, jobs),
 	}
 }

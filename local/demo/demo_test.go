@@ -26,6 +26,8 @@ func TestDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
 	accept := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"jobId":"j1"}`) }
 	mux.HandleFunc("POST /api/jobs", accept)
 	mux.HandleFunc("POST /events", accept)
+	mux.HandleFunc("PUT /api/alerts/demo", accept)
+	mux.HandleFunc("POST /api/alerts/demo/test", accept)
 	mux.HandleFunc("GET /api/jobs/j1", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"jobId":"j1","status":"PENDING","blockedBy":[{"kind":"pause","id":"queue:default"}]}`)
 	})

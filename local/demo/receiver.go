@@ -57,6 +57,7 @@ func newReceiver(ctx context.Context, c *client.Client) (*receiver, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /outside", signed(calls, r.outside))
 	mux.HandleFunc("POST /function", signed(calls, function))
+	mux.HandleFunc("POST /alert", signed(calls, func(http.ResponseWriter, *http.Request, []byte) {}))
 	mux.HandleFunc("POST /ended", signed(ends, r.end))
 	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = r.server.Serve(listener) }()

@@ -44,6 +44,19 @@ func workSamples(calls *receiver, installation Installation) []sample {
 			}, nil)),
 		},
 		{
+			name: "alert", about: "a test notice of an alert reaches its webhook", status: "COMPLETED", attempts: 1,
+			submit: func(ctx context.Context, c *client.Client) (string, error) {
+				const path, any = "/api/alerts/demo", "application/json" // paused: the receiver is gone after the demo
+				alert := fmt.Appendf(nil, `{"failures": 5, "paused": true, "to": {"webhook": %q}}`, calls.url+"/alert")
+				if _, err := c.Do(ctx, http.MethodPut, path, any, alert, nil); err != nil {
+					return "", err
+				}
+				var made struct{ JobID string }
+				_, err := c.Do(ctx, http.MethodPost, path+"/test", any, nil, &made)
+				return made.JobID, err
+			},
+		},
+		{
 			name: "delivered", about: "its end is delivered to its callbackUrl, signed", status: "COMPLETED", attempts: 1,
 			submit: byREST(steps(map[string]any{"callbackUrl": calls.url + "/ended"}, step("LOG", "message", "deliver my end"))),
 			check: func(ctx context.Context, job *client.Job) error {

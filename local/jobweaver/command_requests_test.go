@@ -42,6 +42,16 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	answers["GET /api/schedules"] = `{"schedules":[` + schedule + `]}`
 	answers["POST /api/schedules/s/run"], answers["DELETE /api/schedules/s"] = `{"jobId":"j9"}`, ""
 	answers["GET /api/schedules/s/ticks"] = `{"ticks":[{"at":"2026-01-02T03:04:05Z","outcome":"skipped","reason":"why"}]}`
+	charges := `{"name":"a","jobType":"CHARGE","failures":10,"percent":20,"windowMinutes":5,"quietMinutes":60,"paused":false,
+		"state":"FIRING","failed":12,"ended":40,"to":{"slack":"https://hooks.example/…"}}`
+	for _, asked := range []string{
+		"POST /api/alerts", "PUT /api/alerts/a", "GET /api/alerts/a", "POST /api/alerts/a/pause",
+	} {
+		answers[asked] = charges
+	}
+	answers["GET /api/alerts"] = `{"alerts":[` + charges + `]}`
+	answers["POST /api/alerts/a/test"], answers["DELETE /api/alerts/a"] = `{"jobId":"j9"}`, ""
+	answers["GET /api/alerts/a/notices"] = `{"notices":[{"at":"2026-01-02T03:04:05Z","state":"RESOLVED","failed":1,"ended":9,"jobId":"j9"}]}`
 	answers["POST /api/jobs/callback"] = `{"jobId":"j1","attempt":2}`
 	answers["GET /api/workers"] = `{"workers":[{"workerId":"w1","live":true,"slots":12,"busy":3,"rate":1.25,"queues":["default"]}]}`
 	reports := `{"queue":"reports","origin":"created","state":"REMOVING","workers":"pull","liveWorkers":2,"waiting":7,"createdBy":"me\u001b[31m"}`
@@ -149,12 +159,21 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"schedules run s":                              {"POST /api/schedules/s/run", "", "j9"},
 		"schedules delete s":                           {"DELETE /api/schedules/s", "", "s is deleted"},
 		"schedules ticks s":                            {"GET /api/schedules/s/ticks", "", "skipped"},
-		"workers":                                      {"GET /api/workers", "", "w1"},
-		"drain w1":                                     {"PUT /api/workers/w1/drain", "", "w1 drains"},
-		"drain w1 --undo":                              {"DELETE /api/workers/w1/drain", "", "w1 takes attempts as soon as"},
-		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1ms 2ms 3ms"},
-		"lag":                                          {"GET /api/lag", "", "12       3\n"},
-		"logs j1 --attempt 2":                          {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
+		"alerts list":                                  {"GET /api/alerts", "", "10 in 5 min, 20 %"},
+		"alerts create a --slack https://hooks.example/x --type CHARGE --failures 10 --owner acme": {
+			"POST /api/alerts", `{"failures":10,"jobType":"CHARGE","name":"a","ownerId":"acme","to":{"slack":"https://hooks.example/x"}}`, "FIRING",
+		},
+		"alerts create a --email a@b.example,c@d.example --replace": {"PUT /api/alerts/a", `{"to":{"email":["a@b.example","c@d.example"]}}`, "FIRING"},
+		"alerts pause a --owner acme":                               {"POST /api/alerts/a/pause?ownerId=acme", "", "CHARGE"},
+		"alerts test a":                                             {"POST /api/alerts/a/test", "", "j9"},
+		"alerts delete a":                                           {"DELETE /api/alerts/a", "", "a is deleted"},
+		"alerts notices a":                                          {"GET /api/alerts/a/notices", "", "RESOLVED"},
+		"workers":                                                   {"GET /api/workers", "", "w1"},
+		"drain w1":                                                  {"PUT /api/workers/w1/drain", "", "w1 drains"},
+		"drain w1 --undo":                                           {"DELETE /api/workers/w1/drain", "", "w1 takes attempts as soon as"},
+		"stats --type A":                                            {"GET /api/stats?type=A", "", "run 1ms 2ms 3ms"},
+		"lag":                                                       {"GET /api/lag", "", "12       3\n"},
+		"logs j1 --attempt 2":                                       {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
 	} {
 		g := newGateway(t, answers)
 		out, err := run(t, `{"jobType":"A"}`, strings.Fields(args)...)
@@ -177,6 +196,7 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 		{"cancel", "--search", "x"}, {"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
+		{"alerts", "create", "a"}, {"alerts", "create", "a", "--slack", "https://x.example", "--failures", "many"}, {"alerts", "create", "a", "--slack", "a", "--webhook", "b"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
 		{"topics", "create", "--run-partitions", "11"}, {"topics", "create", "--run-partitions", "1001"},
 		{"queue", "create"}, {"queue", "remove", "a", "b"}, {"queue", "remove", "a", "--timeout", "1s"}, {"drain"}, {"drain", "w1", "--undo", "--wait"}, {"drain", "w1", "--timeout", "1s"}, {"drain", "w1", "--wait", "--timeout", "-1s"},

@@ -36,6 +36,9 @@ var (
 		"schedules get":    first(live(schedulesOf)), "schedules pause": first(live(schedulesOf)),
 		"schedules resume": first(live(schedulesOf)), "schedules run": first(live(schedulesOf)),
 		"schedules delete": first(live(schedulesOf)), "schedules ticks": first(live(schedulesOf)),
+		"alerts change": first(live(alertsOf)), "alerts get": first(live(alertsOf)), "alerts pause": first(live(alertsOf)),
+		"alerts resume": first(live(alertsOf)), "alerts test": first(live(alertsOf)),
+		"alerts delete": first(live(alertsOf)), "alerts notices": first(live(alertsOf)),
 		"queue get": first(live(queuesOf)), "queue remove": first(live(queuesOf)),
 		"rejected show":    first(live(rejectedIDs)),
 		"rejected redrive": live(rejectedIDs), "rejected delete": live(rejectedIDs),
@@ -149,6 +152,13 @@ func queuesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 func schedulesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 	for _, s := range listed[struct{ Schedules []named }](ctx, cmd, "schedules").Schedules {
 		names = append(names, cli.Line(s.Name))
+	}
+	return names
+}
+
+func alertsOf(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, a := range listed[struct{ Alerts []named }](ctx, cmd, "alerts").Alerts {
+		names = append(names, cli.Line(a.Name))
 	}
 	return names
 }

@@ -13,6 +13,7 @@ func TestCompletionOffersExistingNames(t *testing.T) {
 		"GET /api/job-types": `{"jobTypes":[{"name":"EMAIL"},{"name":"REPORT"}]}`,
 		"GET /api/queues":    `{"queues":[{"queue":"default"},{"queue":"slow"}]}`,
 		"GET /api/schedules": `{"schedules":[{"name":"nightly"}]}`,
+		"GET /api/alerts":    `{"alerts":[{"name":"charges"}]}`,
 		"GET /api/rejected":  `{"rejected":[{"id":"r1","function":"ingest","topic":"job-created","partition":1,"offset":7,"reason":"why"},{"id":"r2","function":"ingest","topic":"run-job"}]}`,
 		"GET /api/controls":  `{"controls":[{"kind":"type","name":"OLD"},{"kind":"owner","name":"acme"},{"kind":"queue","name":"slow"}]}`,
 	}
@@ -30,6 +31,7 @@ func TestCompletionOffersExistingNames(t *testing.T) {
 		"cancel --queue ":           "default\nslow\n" + noFiles,
 		"queue remove ":             "default\nslow\n" + noFiles,
 		"schedules get ":            "nightly\n" + noFiles,
+		"alerts test ":              "charges\n" + noFiles,
 		"schedules get n ":          noFiles,
 		"rejected show ":            "r1\tjob-created/1@7 why\nr2\trun-job (over HTTP)\n" + noFiles,
 		"rejected redrive --topic ": "job-created\nrun-job\n" + noFiles,

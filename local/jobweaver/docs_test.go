@@ -326,11 +326,12 @@ func (r *reader) everythingRan() {
 }
 
 func (r *reader) nothingIsLeft() {
-	var left struct{ Controls, Schedules []json.RawMessage }
+	var left struct{ Controls, Schedules, Alerts []json.RawMessage }
 	r.get("/api/controls", &left)
 	r.get("/api/schedules", &left)
-	if len(left.Controls)+len(left.Schedules) > 0 {
-		r.t.Errorf("the pages leave %s %s behind", left.Controls, left.Schedules)
+	r.get("/api/alerts", &left)
+	if len(left.Controls)+len(left.Schedules)+len(left.Alerts) > 0 {
+		r.t.Errorf("the pages leave %s %s %s behind", left.Controls, left.Schedules, left.Alerts)
 	}
 }
 

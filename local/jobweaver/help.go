@@ -15,7 +15,7 @@ import (
 // groups are the groups of commands in --help, with their order.
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit event get list watch logs cancel retry reschedule change run-again delete dead work"},
-	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
+	{"Many jobs, again and again", "batch flow operations schedules alerts queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
 	{"Install and run", "init dev serve function healthcheck migrate doctor topics outbox keyset secrets after-restore"},
@@ -81,6 +81,8 @@ jobweaver batch create --file batch.json --closed --wait`,
 	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
   jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,
 	"schedules change": "jobweaver schedules change nightly --cron '0 4 * * *' --end-at 2027-01-01T00:00:00Z",
+	"alerts create":    "jobweaver alerts create charges --type CHARGE --failures 10 --slack - < slack-url",
+	"alerts change":    "jobweaver alerts change charges --failures 20 --window-minutes 10",
 	"limit": `jobweaver limit type EMAIL --max-running 5 --starts-per-second 10
 jobweaver limit type EMAIL --none`,
 	"pause":        "jobweaver pause queue default",

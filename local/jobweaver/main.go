@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		jobcmd.NewReschedule(), jobcmd.NewChange(), jobcmd.NewRunAgain(), jobcmd.NewCallback(), jobcmd.NewOperations(),
 		jobcmd.NewBatch(), jobcmd.NewFlow(),
 		workcmd.NewWork(),
-		steercmd.NewSchedules(), steercmd.NewQueue(), steercmd.NewControls(), steercmd.NewLimit(),
+		steercmd.NewSchedules(), steercmd.NewAlerts(), steercmd.NewQueue(), steercmd.NewControls(), steercmd.NewLimit(),
 		steercmd.NewPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
 		steercmd.NewPauseOrResume("resume", "Resume a queue, a job type or an owner"),
 		steercmd.NewDrain(), steercmd.NewDeliveries(), steercmd.NewRejected(),

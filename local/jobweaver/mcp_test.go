@@ -72,7 +72,7 @@ func TestAgentsGetReadOnlyToolsUnlessWriteIsAllowed(t *testing.T) {
 		}
 	}
 	harmless := strings.Fields(`submitJob submitJobs createBatch createFlow createSchedule runSchedule runJobAgain
-		retryJob retryBatch retryDelivery pauseControl resumeControl pauseSchedule resumeSchedule`)
+		retryJob retryBatch retryDelivery pauseControl resumeControl pauseSchedule resumeSchedule createAlert pauseAlert resumeAlert testAlert`)
 	for _, name := range slices.Concat(harmless, strings.Fields("cancelJob cancelBatch cancelFlow deleteJob changeJob putSchedule putControl startOperation")) {
 		if all[name] == nil {
 			t.Errorf("with --write there is no tool %s", name)

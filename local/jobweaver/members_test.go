@@ -92,3 +92,24 @@ func TestALimitKeepsTheRestOfAControl(t *testing.T) {
 		sends(t, sample, "PUT "+path, want, []string{"GET " + path, "PUT " + path}, "limit", "fairnessKey", "k", "--max-running", "9")
 	}
 }
+
+func TestAChangeOfAnAlertKeepsTheRestOfIt(t *testing.T) {
+	for _, sample := range samplesOf(t, "alerts") {
+		name := sample["name"].(string)
+		delete(sample, "name")
+		delete(sample, "ownerId")
+		shown := maps.Clone(sample)
+		shown["name"], shown["ownerId"], shown["state"], shown["failed"], shown["firingSince"] = name, "acme", "OK", 1, nil
+		change := func(want func(map[string]any), args ...string) {
+			t.Helper()
+			changed := maps.Clone(sample)
+			want(changed)
+			path := "/api/alerts/" + name
+			sends(t, shown, "PUT "+path+"?ownerId=acme", changed, []string{"GET " + path, "PUT " + path},
+				append([]string{"alerts", "change", name, "--owner", "acme"}, args...)...)
+		}
+		change(func(a map[string]any) { a["failures"] = json.Number("7") }, "--failures", "7")
+		change(func(a map[string]any) { delete(a, "percent"); delete(a, "jobType") }, "--percent", "0", "--type", "")
+		change(func(a map[string]any) { a["to"] = map[string]any{"webhook": "https://b.example"} }, "--webhook", "https://b.example")
+	}
+}

@@ -37,6 +37,12 @@ GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
 ) ON schedules TO jobweaver_gateway;
+GRANT SELECT, INSERT, DELETE ON alerts TO jobweaver_gateway;
+GRANT UPDATE (
+    job_type, queue, error_code, failures, percent, window_minutes, quiet_minutes, destination, paused, updated_at,
+    firing_since, announced
+) ON alerts TO jobweaver_gateway;
+GRANT SELECT, INSERT, DELETE ON alert_notices TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON job_types TO jobweaver_gateway;
 GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_gateway;
 GRANT SELECT ON audit_log TO jobweaver_gateway; -- never UPDATE, never DELETE
@@ -105,7 +111,8 @@ GRANT INSERT ON operation_skips TO jobweaver_bulk;
 GRANT SELECT (name, state) ON queues TO jobweaver_bulk;
 GRANT SELECT ON replaced_jobs TO jobweaver_bulk;
 
--- Makes the jobs of schedules, and cancels those that overlap. Ends batches, and makes the jobs that follow them.
+-- Makes the jobs of schedules, and cancels those that overlap. Ends batches, and makes the jobs that follow them. Makes the
+-- jobs that send the notices of alerts.
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
@@ -120,6 +127,9 @@ GRANT SELECT ON schedules TO jobweaver_cron;
 GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
+GRANT SELECT ON alerts, tallies TO jobweaver_cron;
+GRANT UPDATE (destination, firing_since, announced, announced_at) ON alerts TO jobweaver_cron;
+GRANT SELECT, INSERT, DELETE ON alert_notices TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
 GRANT SELECT ON batches, batch_deletions, queues, replaced_jobs TO jobweaver_cron;
 GRANT UPDATE (

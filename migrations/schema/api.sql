@@ -4,6 +4,49 @@ CREATE SEQUENCE control_versions INCREMENT BY 1 START WITH 1;
 
 CREATE SEQUENCE order_numbers INCREMENT BY 16384 START WITH 16384;
 
+CREATE TABLE alert_notices (
+    alert_id  uuid NOT NULL,
+    notice_id uuid NOT NULL,
+    at        timestamp with time zone NOT NULL DEFAULT now(),
+    state     text NOT NULL,
+    failed    bigint NOT NULL,
+    ended     bigint NOT NULL,
+    job_id    uuid NOT NULL,
+    CONSTRAINT alert_notices_pkey PRIMARY KEY (alert_id, notice_id),
+    CONSTRAINT alert_notices_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alerts(alert_id) ON DELETE CASCADE,
+    CONSTRAINT alert_notices_state_check CHECK (state = ANY (ARRAY['FIRING'::text, 'RESOLVED'::text, 'TEST'::text]))
+);
+
+CREATE TABLE alerts (
+    alert_id       uuid NOT NULL,
+    owner_id       text NOT NULL,
+    name           text NOT NULL,
+    job_type       text NOT NULL,
+    queue          text NOT NULL,
+    error_code     text NOT NULL,
+    failures       integer NOT NULL,
+    percent        integer NOT NULL,
+    window_minutes integer NOT NULL,
+    quiet_minutes  integer NOT NULL,
+    destination    json NOT NULL,
+    paused         boolean NOT NULL,
+    created_at     timestamp with time zone NOT NULL DEFAULT now(),
+    updated_at     timestamp with time zone NOT NULL DEFAULT now(),
+    firing_since   timestamp with time zone,
+    announced      boolean NOT NULL DEFAULT false,
+    announced_at   timestamp with time zone,
+    CONSTRAINT alerts_pkey PRIMARY KEY (alert_id),
+    CONSTRAINT alerts_check CHECK (firing_since IS NOT NULL OR NOT announced),
+    CONSTRAINT alerts_failures_check CHECK (failures > 0),
+    CONSTRAINT alerts_name_check CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,99}$'::text),
+    CONSTRAINT alerts_name_owner_id_key UNIQUE (name, owner_id),
+    CONSTRAINT alerts_percent_check CHECK (percent >= 0 AND percent <= 100),
+    CONSTRAINT alerts_quiet_minutes_check CHECK (quiet_minutes > 0),
+    CONSTRAINT alerts_window_minutes_check CHECK (window_minutes > 0)
+);
+CREATE INDEX alerts_firing ON alerts USING btree (name, owner_id) WHERE (firing_since IS NOT NULL);
+CREATE INDEX alerts_owned ON alerts USING btree (owner_id, name);
+
 CREATE TABLE api_keys (
     key_id       text NOT NULL,
     owner_id     text NOT NULL,

@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // NewestOfSchema is a table of the newest migration. Open refuses a database without it.
-const NewestOfSchema = "waits"
+const NewestOfSchema = "alerts"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -56,6 +56,8 @@ var ownerless = map[string]string{
 	"OperationSkips": asked, "JobsEnded": asked, "JobsMissingStatus": forAll, "JobsForgetStatuses": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,
 	"OperationsList": "only for callers that see all owners",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
+	"AlertReplace": locked, "AlertPause": locked, "AlertDelete": locked, "AlertLock": locked, "AlertsPage": forAll, "AlertSeal": locked,
+	"AlertMove": locked, "AlertNoticeInsert": locked, "AlertNoticesForget": locked, "AlertNoticesList": asked,
 	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,
 	"ScheduleSeal": locked, "CallbackLock": secret, "CallbackBefore": secret, "CallbackKeep": secret, "CallbackProgress": secret,
 	"WebhookSeen": secret,

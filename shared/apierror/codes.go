@@ -14,6 +14,8 @@ const (
 	JobNotFound            Code = "API.JOB_NOT_FOUND"
 	ScheduleNotFound       Code = "API.SCHEDULE_NOT_FOUND"
 	ScheduleExists         Code = "API.SCHEDULE_EXISTS"
+	AlertNotFound          Code = "API.ALERT_NOT_FOUND"
+	AlertExists            Code = "API.ALERT_EXISTS"
 	PreconditionFailed     Code = "API.PRECONDITION_FAILED"
 	BatchNotFound          Code = "API.BATCH_NOT_FOUND"
 	BatchClosed            Code = "API.BATCH_CLOSED"
@@ -96,8 +98,10 @@ var table = []Entry{
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule with this name."},
 	{ScheduleExists, http.StatusConflict, "There already is a schedule with this name."},
+	{AlertNotFound, http.StatusNotFound, "There is no alert with this name."},
+	{AlertExists, http.StatusConflict, "There already is an alert with this name."},
 	{PreconditionFailed, http.StatusPreconditionFailed,
-		"The job, schedule or control is not the one that `If-Match` names: it was changed or removed since."},
+		"The job, schedule, alert or control is not the one that `If-Match` names: it was changed or removed since."},
 	{BatchNotFound, http.StatusNotFound, "There is no batch with this id."},
 	{BatchClosed, http.StatusConflict, "The batch is closed: it takes no more jobs."},
 	{FlowNotFound, http.StatusNotFound, "There is no flow with this id."},

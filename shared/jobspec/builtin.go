@@ -17,10 +17,11 @@ const (
 	Report       = "REPORT"
 	External     = "EXTERNAL"
 	FunctionCall = "FUNCTION"
+	Alert        = "ALERT" // a notice of an alert
 )
 
 // Builtin lists the built-in job types.
-func Builtin() []string { return []string{Simulation, Email, Report, External, FunctionCall} }
+func Builtin() []string { return []string{Simulation, Email, Report, External, FunctionCall, Alert} }
 
 //go:embed schemas/*.json
 var schemaFiles embed.FS

@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Field is a sealed field of a job, an attempt or a schedule.
+// Field is a sealed field of a job, an attempt, a schedule or an alert.
 type Field string
 
 // The fields.
@@ -19,14 +19,15 @@ const (
 	Progress   Field = "progress"   // of an attempt
 	Wait       Field = "wait"       // of a job: what its handler waits for
 	Job        Field = "job"        // of a schedule: the request that each tick repeats
+	To         Field = "to"         // of an alert: where its notices go
 )
 
 // Place is where a value is stored. A value that was sealed for one place does not open at another.
 type Place struct {
-	job      uuid.UUID
-	attempt  int    // 0: a field of the job
-	schedule string // its name, a colon and its owner; empty: not a field of a schedule
-	field    Field
+	job     uuid.UUID
+	attempt int    // 0: a field of the job
+	named   string // of a schedule or an alert: which of both, its name and its owner; empty: not a field of one
+	field   Field
 }
 
 // OfJob is a place in a job.
@@ -38,14 +39,19 @@ func OfAttempt(id uuid.UUID, attempt int, field Field) Place {
 }
 
 // OfSchedule is the place of a schedule's job. A name has no colon, and an owner has one schedule of a name.
-func OfSchedule(name, owner string) Place { return Place{schedule: name + ":" + owner, field: Job} }
+func OfSchedule(name, owner string) Place {
+	return Place{named: "schedule:" + name + ":" + owner, field: Job}
+}
+
+// OfAlert is the place of an alert's destination.
+func OfAlert(name, owner string) Place { return Place{named: "alert:" + name + ":" + owner, field: To} }
 
 // name returns the text that is authenticated with the value.
 func (p Place) name() []byte {
 	var of string
 	switch {
-	case p.schedule != "":
-		of = "schedule:" + p.schedule
+	case p.named != "":
+		of = p.named
 	case p.attempt > 0:
 		of = jobevent.AttemptToken(p.job, p.attempt)
 	default:

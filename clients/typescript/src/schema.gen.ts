@@ -918,6 +918,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List alerts, by name
+         * @description Of the owner; with a key of the installation, of all owners.
+         */
+        get: operations["listAlerts"];
+        put?: never;
+        /**
+         * Create an alert
+         * @description An alert compares the jobs that failed in the last minutes with a threshold, and sends a notice when it begins to fire and when that is over. Names are unique within an owner, who may have 100. An alert of the installation counts the jobs of all owners.
+         */
+        post: operations["createAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an alert
+         * @description With the jobs that its window counts now.
+         */
+        get: operations["getAlert"];
+        /**
+         * Create or replace an alert
+         * @description Its state and its notices stay. A `to` as responses show it keeps the destination that is stored. With If-Match it replaces only the alert of that ETag.
+         */
+        put: operations["putAlert"];
+        post?: never;
+        /**
+         * Delete an alert
+         * @description Its notices are deleted, too; the jobs that sent them stay.
+         */
+        delete: operations["deleteAlert"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/{name}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause an alert
+         * @description It sends no notice until it is resumed. If it fires, it stops to, without a notice.
+         */
+        post: operations["pauseAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an alert
+         * @description It looks at its window again, which may begin within the pause.
+         */
+        post: operations["resumeAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a notice of an alert now
+         * @description Its state is TEST. Neither a pause nor the quiet time holds it up, and the state of the alert stays.
+         */
+        post: operations["testAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/{name}/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the notices of an alert, newest first
+         * @description The last 200 are kept.
+         */
+        get: operations["listNotices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/events": {
         parameters: {
             query?: never;
@@ -2311,6 +2443,91 @@ export interface components {
             jobId: string | null;
             recordedAt: components["schemas"]["Instant"];
         };
+        /** @description Unique among the alerts of an owner. */
+        AlertName: string;
+        AlertRequest: {
+            /** @description Required in a POST; a PUT has it in the path. */
+            name?: components["schemas"]["AlertName"];
+            /** @description Its owner. Only the installation may name another than its own; without one, the alert is the installation's, and counts the jobs of all owners. */
+            ownerId?: string | null;
+            /** @description It counts the jobs of this type; null, of all types but ALERT. */
+            jobType?: string | null;
+            /** @description It counts the jobs of this queue; null, of all. */
+            queue?: string | null;
+            /** @description It counts the failures with this code; null, with any or none. */
+            errorCode?: string | null;
+            /**
+             * @description It fires if as many jobs have failed for good within the window.
+             * @default 1
+             */
+            failures: number;
+            /** @description And only if they are at least this part of the jobs that completed or failed. */
+            percent?: number | null;
+            /**
+             * @description The length of the window. Jobs are counted by the minute, so it may be up to a minute longer.
+             * @default 5
+             */
+            windowMinutes: number;
+            /**
+             * @description The least time between two notices that it fires: while it does, there is one after each such time, and one that begins to fire within it is announced after it.
+             * @default 60
+             */
+            quietMinutes: number;
+            to: components["schemas"]["Destination"];
+            /** @default false */
+            paused: boolean;
+        };
+        /** @description Where notices go, each by a job of type ALERT. Responses show URLs without their path, which may be a secret. */
+        Destination: {
+            /** @description A URL, which gets the notice as a CloudEvent, signed as a call of FUNCTION is. */
+            webhook?: string;
+            /** @description The URL of an incoming webhook of Slack, or of a system that takes {"text"}. */
+            slack?: string;
+            /** @description Mail addresses. */
+            email?: string[];
+        };
+        Alert: {
+            name: components["schemas"]["AlertName"];
+            /** @description Null: it is the installation's, and counts the jobs of all owners. */
+            ownerId: string | null;
+            jobType: string | null;
+            queue: string | null;
+            errorCode: string | null;
+            failures: number;
+            percent: number | null;
+            windowMinutes: number;
+            quietMinutes: number;
+            /** @description Null if it cannot be shown. */
+            to: components["schemas"]["Destination"] | null;
+            paused: boolean;
+            /** @enum {string} */
+            state: "OK" | "FIRING";
+            /** Format: date-time */
+            firingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the last notice that it fires was sent.
+             */
+            announcedAt: string | null;
+            /** @description The jobs of the window that failed. */
+            failed: number;
+            /** @description The jobs of the window that completed or failed. */
+            ended: number;
+            createdAt: components["schemas"]["Instant"];
+            updatedAt: components["schemas"]["Instant"];
+            sealed?: components["schemas"]["Sealed"];
+        };
+        Notice: {
+            /** @description The id of the CloudEvent that a webhook gets. */
+            noticeId: components["schemas"]["Id"];
+            at: components["schemas"]["Instant"];
+            /** @enum {string} */
+            state: "FIRING" | "RESOLVED" | "TEST";
+            failed: number;
+            ended: number;
+            /** @description The job that sends it. */
+            jobId: components["schemas"]["Id"];
+        };
         Accepted: {
             jobId: components["schemas"]["Id"];
             traceId: components["schemas"]["Id"];
@@ -3244,7 +3461,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.PRECONDITION_FAILED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.JOB_DELETED" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.ALERT_NOT_FOUND" | "API.ALERT_EXISTS" | "API.PRECONDITION_FAILED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.JOB_DELETED" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -3338,6 +3555,19 @@ export interface components {
         };
         SchedulePage: {
             schedules: components["schemas"]["Schedule"][];
+            /** @description Null on the last page. */
+            nextCursor: string | null;
+        };
+        AlertPage: {
+            alerts: components["schemas"]["Alert"][];
+            /** @description Null on the last page. */
+            nextCursor: string | null;
+        };
+        AlertTest: {
+            jobId: components["schemas"]["Id"];
+        };
+        NoticePage: {
+            notices: components["schemas"]["Notice"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
         };
@@ -4201,6 +4431,9 @@ export interface components {
         /** @description An id that is not a UUID is a 404. */
         RejectedId: string;
         ScheduleNameInPath: string;
+        AlertNameInPath: string;
+        /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+        AlertOwner: components["schemas"]["Key"];
         /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
         ScheduleOwner: components["schemas"]["Key"];
         /**
@@ -4290,6 +4523,8 @@ export interface components {
         ETag: string;
         /** @description A tag for If-Match. A tick leaves it as it is; each change of the schedule, and a pause, gives it another. */
         ScheduleETag: string;
+        /** @description A tag for If-Match. The state leaves it as it is; each change of the alert, and a pause, gives it another. */
+        AlertETag: string;
         /** @description A tag for If-Match, W/"version". Each change gives it another. */
         ControlETag: string;
         /** @description The ETag of the whole job. */
@@ -7085,6 +7320,441 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TickPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAlerts: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+                /** @description Only the alerts that fire. */
+                state?: "FIRING";
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
+                cursor?: components["parameters"]["ScheduleCursor"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createAlert: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 64 KiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRequest"];
+            };
+        };
+        responses: {
+            /** @description The alert is stored. */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            /** @description An alert of this name exists already, which PUT replaces; or the owner has 100 alerts. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alert. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        /** @description At most 64 KiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRequest"];
+            };
+        };
+        responses: {
+            /** @description The existing alert is replaced. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description The alert is stored. */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alert is deleted. */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    pauseAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alert. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resumeAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alert. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["AlertETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testAlert: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. Of a job its version counts, as the API shows it when the request arrives: what it shows beside the version, such as its progress, may have changed. What else can be asked of a job or of a flow, which has no version, answers If-Match with 400.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job that sends the notice is stored and will run. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertTest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listNotices: {
+        parameters: {
+            query?: {
+                /** @description The owner of the alert; required if several owners have an alert of this name, and none for an alert of the installation. With authentication, it is the key's owner; alerts of other owners are a 404. */
+                ownerId?: components["parameters"]["AlertOwner"];
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["AlertNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoticePage"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -105,7 +105,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		}
 	}
 	return full{
-		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
+		Summary: jobview.New(job), Payload: jobspec.ShownPayload(job.JobType, job.Payload), After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
 		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: jobspec.PolicyFields(job.RetryPolicy),
 		TimeoutMs:  job.TimeoutMs,

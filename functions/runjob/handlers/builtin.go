@@ -66,5 +66,6 @@ func (c *Config) register(r *Registry) error {
 		r.Register(jobspec.Report, nil, report.Run),
 		r.Register(jobspec.External, nil, NewExternal(caller).Run),
 		r.Register(jobspec.FunctionCall, nil, NewFunction(caller).Run),
+		r.Register(jobspec.Alert, nil, NewAlert(caller, email, c.Calls.Public.URL).Run),
 	)
 }

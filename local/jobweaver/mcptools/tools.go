@@ -190,6 +190,7 @@ func (c *toolContract) selfContained(schema map[string]any) map[string]any {
 var harmless = []string{
 	"submitJob", "submitJobs", "createBatch", "createFlow", "createSchedule", "runSchedule", "runJobAgain",
 	"retryJob", "retryBatch", "retryDelivery", "pauseControl", "resumeControl", "pauseSchedule", "resumeSchedule",
+	"createAlert", "pauseAlert", "resumeAlert", "testAlert",
 }
 
 // destroys reports whether the tool may do something that no other call can undo.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
@@ -43,6 +44,7 @@ type Stores struct {
 	AuditLog   *auditstore.Store
 	Batches    *batchstore.Store
 	Waits      *waitstore.Store
+	Alerts     *alertstore.Store
 }
 
 // Of makes the stores on an open database.
@@ -69,6 +71,7 @@ func Of(db *apidb.Store) *Stores {
 		AuditLog:   auditstore.New(db),
 		Batches:    batchstore.New(db, jobs, operations),
 		Waits:      waitstore.New(db),
+		Alerts:     alertstore.New(db, jobs),
 	}
 }
 

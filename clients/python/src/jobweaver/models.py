@@ -468,6 +468,43 @@ class Tick(BaseModel):
     recorded_at: Annotated[AwareDatetime, Field(alias="recordedAt")]
 
 
+class EmailItem(RootModel[str]):
+    root: Annotated[str, Field(max_length=1000)]
+
+
+class Destination(BaseModel):
+    """
+    Where notices go, each by a job of type ALERT. Responses show URLs without their path, which may be a secret.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    webhook: Annotated[
+        str | None,
+        Field(description="A URL, which gets the notice as a CloudEvent, signed as a call of FUNCTION is.", max_length=2000),
+    ] = None
+    slack: Annotated[
+        str | None,
+        Field(description='The URL of an incoming webhook of Slack, or of a system that takes {"text"}.', max_length=2000),
+    ] = None
+    email: Annotated[list[EmailItem] | None, Field(description="Mail addresses.", max_length=20, min_length=1)] = None
+
+
+class Notice(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    notice_id: Annotated[UUID, Field(alias="noticeId", description="The id of the CloudEvent that a webhook gets.")]
+    at: AwareDatetime
+    state: Literal["FIRING", "RESOLVED", "TEST"]
+    failed: Annotated[int, Field(ge=0)]
+    ended: Annotated[int, Field(ge=0)]
+    job_id: Annotated[UUID, Field(alias="jobId", description="The job that sends it.")]
+
+
 class CommandAccepted(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1305,6 +1342,23 @@ class ScheduleTimes(BaseModel):
         populate_by_name=True,
     )
     upcoming: Annotated[list[AwareDatetime], Field(max_length=5)]
+
+
+class AlertTest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+
+
+class NoticePage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    notices: Annotated[list[Notice], Field(max_length=200)]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
 
 
 class ScheduleRun(BaseModel):
@@ -2172,6 +2226,106 @@ class Schedule(BaseModel):
     ] = None
 
 
+class AlertRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[
+        str | None, Field(description="Required in a POST; a PUT has it in the path.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")
+    ] = None
+    owner_id: Annotated[
+        str | None,
+        Field(
+            alias="ownerId",
+            description="Its owner. Only the installation may name another than its own; without one, the alert is the installation's, and counts the jobs of all owners.",
+            max_length=255,
+            min_length=1,
+        ),
+    ] = None
+    job_type: Annotated[
+        str | None,
+        Field(
+            alias="jobType",
+            description="It counts the jobs of this type; null, of all types but ALERT.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
+        ),
+    ] = None
+    queue: Annotated[
+        str | None, Field(description="It counts the jobs of this queue; null, of all.", pattern="^[a-z0-9-]{1,63}$")
+    ] = None
+    error_code: Annotated[
+        str | None,
+        Field(
+            alias="errorCode",
+            description="It counts the failures with this code; null, with any or none.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,63}$",
+        ),
+    ] = None
+    failures: Annotated[
+        int | None, Field(description="It fires if as many jobs have failed for good within the window.", ge=1, le=1000000)
+    ] = 1
+    percent: Annotated[
+        int | None, Field(description="And only if they are at least this part of the jobs that completed or failed.", ge=1, le=100)
+    ] = None
+    window_minutes: Annotated[
+        int | None,
+        Field(
+            alias="windowMinutes",
+            description="The length of the window. Jobs are counted by the minute, so it may be up to a minute longer.",
+            ge=1,
+            le=60,
+        ),
+    ] = 5
+    quiet_minutes: Annotated[
+        int | None,
+        Field(
+            alias="quietMinutes",
+            description="The least time between two notices that it fires: while it does, there is one after each such time, and one that begins to fire within it is announced after it.",
+            ge=1,
+            le=10080,
+        ),
+    ] = 60
+    to: Destination
+    paused: bool | None = False
+
+
+class Alert(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[str, Field(description="Unique among the alerts of an owner.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")]
+    owner_id: Annotated[
+        str | None, Field(alias="ownerId", description="Null: it is the installation's, and counts the jobs of all owners.")
+    ]
+    job_type: Annotated[str | None, Field(alias="jobType")]
+    queue: str | None
+    error_code: Annotated[str | None, Field(alias="errorCode")]
+    failures: Annotated[int, Field(ge=1)]
+    percent: Annotated[int | None, Field(ge=1, le=100)]
+    window_minutes: Annotated[int, Field(alias="windowMinutes", ge=1)]
+    quiet_minutes: Annotated[int, Field(alias="quietMinutes", ge=1)]
+    to: Annotated[Destination | None, Field(description="Null if it cannot be shown.")]
+    paused: bool
+    state: Literal["OK", "FIRING"]
+    firing_since: Annotated[AwareDatetime | None, Field(alias="firingSince")]
+    announced_at: Annotated[
+        AwareDatetime | None, Field(alias="announcedAt", description="When the last notice that it fires was sent.")
+    ]
+    failed: Annotated[int, Field(description="The jobs of the window that failed.", ge=0)]
+    ended: Annotated[int, Field(description="The jobs of the window that completed or failed.", ge=0)]
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
+    sealed: Annotated[
+        list[str] | None,
+        Field(
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
+            min_length=1,
+        ),
+    ] = None
+
+
 class Accepted(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2819,6 +2973,15 @@ class SchedulePage(BaseModel):
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
 
 
+class AlertPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    alerts: Annotated[list[Alert], Field(max_length=200)]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
+
+
 class Workers(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3255,7 +3418,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.PRECONDITION_FAILED", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.JOB_DELETED", "API.INVALID_STATE_TRANSITION", "API.FLOW_COMPENSATED", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.ALERT_NOT_FOUND", "API.ALERT_EXISTS", "API.PRECONDITION_FAILED", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.JOB_DELETED", "API.INVALID_STATE_TRANSITION", "API.FLOW_COMPENSATED", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str

@@ -208,12 +208,14 @@ test('the command palette opens what has a name or an id', async ({ page, open, 
   const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs', one);
   const { operationId } = await api<{ operationId: string }>('POST', '/api/operations', { command: 'cancel', jobIds: [jobId] });
   await api('POST', '/api/schedules', { name: `s-${name}`, cron: '@daily', job: one });
+  await api('POST', '/api/alerts', { name: `a-${name}`, to: { email: ['ada@example.org'] }, paused: true });
   for (const [typed, option, address] of [
     [jobId, `Open the job ${jobId}`, `/jobs/${jobId}`],
     [batchId, `Open the batch ${batchId}`, `/batches/${batchId}`],
     [flowId.replaceAll('-', ''), `Open the flow ${flowId}`, `/flows/${flowId}`],
     [operationId, `Open the operation ${operationId}`, `/operations/${operationId}`],
     [`s-${name}`, `Schedule s-${name} of acme`, `/schedules/s-${name}?ownerId=acme`],
+    [`a-${name}`, `Alert a-${name} of acme`, `/alerts/a-${name}?ownerId=acme`],
     [`flow ${name}`, new RegExp(`^Flow flow ${name}`), `/flows/${flowId}`],
     ['simulat', 'Job type SIMULATION', '/types/SIMULATION'],
     ['status:failed since:yesterday', /^Search jobs for/, '/jobs?status=FAILED&since=yesterday'],

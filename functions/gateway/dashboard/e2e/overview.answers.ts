@@ -86,8 +86,9 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     status: 'UP',
     components: { job: { status: 'UP', details: null }, db: { status: 'UP' }, kafka: { status: 'UP' } },
   };
+  const alerts: Schemas['AlertPage'] = { alerts: [], nextCursor: null };
   return {
-    '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)], withoutWorker: [] }, '/api/controls': { controls },
+    '/api/alerts': alerts, '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)], withoutWorker: [] }, '/api/controls': { controls },
     '/api/jobs/dead/groups': groups, '/api/lag': lag, '/api/health': health, '/api/queues/default/shares': shares,
   };
 }

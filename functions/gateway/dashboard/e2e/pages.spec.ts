@@ -30,6 +30,8 @@ const pages: Look[] = [
   { path: '/rejected', heading: 'Rejected records', shows: /record/i, as: 'admin' },
   { path: '/schedules', heading: 'Schedules', shows: 'nightly-revenue' },
   { path: '/schedules/ny-close?ownerId=initech', heading: 'ny-close', shows: 'The next 5 times' },
+  { path: '/alerts', heading: 'Alerts', shows: 'crm-down' },
+  { path: '/alerts/crm-down?ownerId=initech', heading: 'crm-down', shows: 'test' },
   { path: '/controls', heading: 'Limits and pauses', shows: 'SYNC_CRM', as: 'admin' },
   { path: '/controls', heading: 'Limits and pauses', shows: 'Nothing is paused or limited', as: 'acme' },
   { path: '/workers', heading: 'Workers', shows: 'Last heartbeat', as: 'admin' },

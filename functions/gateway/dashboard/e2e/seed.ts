@@ -33,7 +33,7 @@ const jobs: object[] = [
   { ...log, orderingKey: 'account-17', ...later },
 ];
 
-/** seed makes jobs of several owners, types and codes, flows, schedules in several zones, and limits. */
+/** seed makes jobs of several owners, types and codes, flows, schedules in several zones, alerts, and limits. */
 export async function seed(url: string, admin: string): Promise<Seeded> {
   const { key } = await call<Key>(url, 'POST', '/api/keys', { name: 'initech', ownerId: 'initech', roles: ['admin', 'work'] }, admin);
   const post = <T>(path: string, body: object, as = key) => call<T>(url, 'POST', path, body, as);
@@ -51,6 +51,7 @@ export async function seed(url: string, admin: string): Promise<Seeded> {
     wide(url, key), each(url, key), inBatch(url, key), attempts(url, key), operate(url, key),
   ]);
   await schedules(url, key);
+  await alerts(url, key);
   for (const [subject, body] of [
     ['type/SYNC_CRM', { paused: true }],
     ['owner/stark', { maxRunning: 5 }],
@@ -120,6 +121,17 @@ async function attempts(url: string, key: string): Promise<string> {
 async function operate(url: string, key: string): Promise<string> {
   const { operationId } = await call<{ operationId: string }>(url, 'POST', '/api/operations', { command: 'reschedule', delayMs: 7_200_000, filter: { orderingKey: 'account-17' } }, key);
   return operationId;
+}
+
+/** alerts makes alerts in several states; the failed jobs of the others make some of them fire. */
+async function alerts(url: string, key: string): Promise<void> {
+  const all = [
+    { name: 'crm-down', errorCode: 'CRM.TIMEOUT', windowMinutes: 60, to: { email: ['ada@example.org'] } },
+    { name: 'many-failures-of-the-nightly-batch-of-all-tenants-in-the-queue-default', failures: 1000, percent: 20, queue: 'default', to: { email: ['ada@example.org', 'on-call-of-the-platform@example.org'] } },
+    { name: 'invoices', jobType: LONG_TYPE, paused: true, to: { slack: 'https://hooks.slack.com/services/T0/B0/secret' } },
+  ];
+  await Promise.all(all.map((alert) => call(url, 'POST', '/api/alerts', alert, key)));
+  await call(url, 'POST', '/api/alerts/crm-down/test', undefined, key);
 }
 
 async function schedules(url: string, key: string): Promise<void> {

@@ -11,6 +11,26 @@ import (
 	"github.com/google/uuid"
 )
 
+type Alert struct {
+	AlertID       uuid.UUID
+	OwnerID       string
+	Name          string
+	JobType       string
+	Queue         string
+	ErrorCode     string
+	Failures      int32
+	Percent       int32
+	WindowMinutes int32
+	QuietMinutes  int32
+	Destination   json.RawMessage
+	Paused        bool
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	FiringSince   *time.Time
+	Announced     bool
+	AnnouncedAt   *time.Time
+}
+
 type ApiKey struct {
 	KeyID      string
 	OwnerID    string

@@ -12,6 +12,7 @@ import { idOf, nextId } from './searches';
 const EACH = 4; // commands of a kind
 const NEWEST = 50; // batches and flows, whose names are searched
 const SCHEDULES = 200;
+const ALERTS = 200;
 const AGE_MS = 30_000;
 
 type Go = (path: string) => void;
@@ -43,6 +44,11 @@ function useNamed(wanted: string, go: Go): Command[] {
       return [...(await ask(null)), ...(near === null ? [] : await ask(near))];
     },
   });
+  const alerts = useQuery({
+    ...options,
+    queryKey: ['alerts', 'found'],
+    queryFn: async ({ signal }) => (await answer(api.GET('/api/alerts', { params: { query: { limit: ALERTS } }, signal }))).alerts,
+  });
   const batches = useQuery({
     ...options,
     queryKey: ['batches', 'found'],
@@ -70,6 +76,9 @@ function useNamed(wanted: string, go: Go): Command[] {
     })),
     ...some(schedules.data, (of) => of.name, (schedule) => ({
       name: `Schedule ${schedule.name}${schedule.ownerId === null ? '' : ` of ${schedule.ownerId}`}`, icon: 'schedules', run: () => go(paths.schedule(schedule)),
+    })),
+    ...some(alerts.data, (of) => of.name, (alert) => ({
+      name: `Alert ${alert.name}${alert.ownerId === null ? '' : ` of ${alert.ownerId}`}`, icon: 'alerts', run: () => go(paths.alert(alert)),
     })),
     ...some(owners.data?.owners, (of) => of, (owner) => ({ name: `Act for the owner ${owner}`, icon: 'keys', run: () => actFor(owner) })),
     ...some(flows.data, (of) => of.name, ({ name, flowId }) => ({ name: `Flow ${name} ${flowId.slice(-12)}`, icon: 'flows', run: () => go(paths.flow(flowId)) })),

@@ -105,6 +105,19 @@ export const pages: readonly Page[] = [
     load: () => import('../pages/schedules/SchedulePage'),
   },
   {
+    path: '/alerts',
+    title: 'Alerts',
+    needs: 'read',
+    load: () => import('../pages/alerts/AlertsPage'),
+    nav: { group: 'Installation', icon: 'alerts', keys: 'g e' },
+  },
+  {
+    path: '/alerts/$name',
+    title: 'Alert',
+    needs: 'read',
+    load: () => import('../pages/alerts/AlertPage'),
+  },
+  {
     path: '/controls',
     title: 'Limits and pauses',
     needs: 'read',

@@ -12,6 +12,10 @@ export const paths = {
   schedules: () => '/schedules',
   schedule: ({ name, ownerId }: { name: string; ownerId: string | null }) =>
     withSearch(`/schedules/${encodeURIComponent(name)}`, ownerId === null ? {} : { ownerId }),
+  alerts: () => '/alerts',
+  newAlert: (counts: { jobType: string } | { queue: string }) => withSearch('/alerts', { new: 'true', ...counts }),
+  alert: ({ name, ownerId }: { name: string; ownerId: string | null }) =>
+    withSearch(`/alerts/${encodeURIComponent(name)}`, ownerId === null ? {} : { ownerId }),
   batches: () => '/batches',
   batch: (batchId: string) => `/batches/${encodeURIComponent(batchId)}`,
   flows: () => '/flows',

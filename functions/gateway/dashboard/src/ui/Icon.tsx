@@ -8,6 +8,7 @@ const drawings = {
   rejected: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM5.7 5.7l12.6 12.6',
   new: 'M12 5v14M5 12h14',
   schedules: 'M8 3v4M16 3v4M4 9h16M5 5h14a1 1 0 0 1 1 1v13a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1z',
+  alerts: 'M6 16v-5a6 6 0 0 1 12 0v5l2 2H4zM10 21h4',
   controls: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 4.5v5M8 14.5v5',
   workers: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
   operations: 'M13 3 5 14h6l-1 7 8-11h-6z',

@@ -6,6 +6,7 @@ import { count, plural } from '../../format/number';
 import { usePolling } from '../../live/live';
 import { Icon } from '../../ui/Icon';
 import { useNow } from '../../ui/now';
+import { firingQuery } from '../alerts/queries';
 import { readDeadFilters } from '../dead/filters';
 import { deadGroupsQuery } from '../dead/queries';
 import { useLag, useOldest } from './queries';
@@ -20,19 +21,20 @@ export function TriageCard({ stats }: { stats: Schemas['Stats'] }) {
   const workers = useQuery({ ...workersQuery, refetchInterval: usePolling(5000) });
   const controls = useQuery({ ...controlsQuery, refetchInterval: slow });
   const health = useQuery({ ...healthQuery, refetchInterval: usePolling(5000) });
+  const firing = useQuery({ ...firingQuery, refetchInterval: slow });
   const lag = useLag();
   const oldest = useOldest(stats.oldestWaiting);
-  if ([groups, workers, controls, health, lag, oldest].some((query) => query.isLoading)) {
+  if ([groups, workers, controls, health, firing, lag, oldest].some((query) => query.isLoading)) {
     return <p className="triage triage-loading muted">Looking for what needs you…</p>;
   }
   const found = needs(
     {
       stats, groups: groups.data?.groups, workers: workers.data, controls: controls.data?.controls, topics: lag.data?.topics ?? undefined,
-      health: health.data, oldest: oldest.data,
+      health: health.data, oldest: oldest.data, firing: firing.data?.alerts,
     },
     now,
   );
-  const unknown = [groups, workers, controls].some((query) => query.isError && !query.data);
+  const unknown = [groups, workers, controls, firing].some((query) => query.isError && !query.data);
   if (found.length === 0) {
     const { completed, failed } = sum(stats.throughput.minutes);
     return (

@@ -27,6 +27,13 @@ const sentences = (sources: Partial<Sources>) => needs({ stats: stats(), ...sour
 it('needs no person while all is well', () => {
   expect(sentences({ groups: [], workers: { workers: [live], withoutWorker: [] }, controls: [], topics: [] })).toEqual([]);
 });
+it('names the alerts that fire', () => {
+  const alert = { name: 'charges', ownerId: 'acme', firingSince: '2026-11-29T11:31:00Z', failed: 12, ended: 40, windowMinutes: 5 } as Schemas['Alert'];
+  const found = needs({ stats: stats(), firing: [alert] }, now);
+  expect(found).toEqual([
+    { subject: 'Alert charges of acme', text: 'fires: 12 of 40 jobs failed within 5 minutes, and it began 29 min ago', href: '/alerts/charges?ownerId=acme' },
+  ]);
+});
 it('compares the failures of a type with the day before', () => {
   const hours = Array.from({ length: 24 }, (_, i) => (i < 2 ? 20 : 0));
   expect(sentences({ groups: [group({ hours, dayBefore: 7 }), group({ errorCode: 'OTHER', dayBefore: 3 })] })).toEqual([

@@ -10,6 +10,7 @@ export interface Sources {
   groups?: readonly Schemas['DeadGroup'][] | undefined;
   workers?: Schemas['Workers'] | undefined;
   controls?: readonly Schemas['Control'][] | undefined;
+  firing?: readonly Schemas['Alert'][] | undefined;
   topics?: readonly Schemas['TopicLag'][] | undefined;
   health?: Schemas['Health'] | undefined;
   oldest?: Pick<Schemas['JobSummary'], 'jobType' | 'queue' | 'blockedBy'> | null | undefined; // the job of stats.oldestWaiting
@@ -33,6 +34,7 @@ const MOST_NEW = 3;
 export function needs(sources: Sources, now: Date): Need[] {
   return [
     ...outages(sources),
+    ...alerts(sources, now),
     ...withoutWorkers(sources),
     ...pauses(sources, now),
     ...failures(sources),
@@ -55,6 +57,16 @@ function outages({ health, workers, stats }: Sources): Need[] {
     found.push({ subject: 'No worker', text: `lives: ${are(waiting)} waiting`, href: paths.workers() });
   }
   return found;
+}
+
+function alerts({ firing = [] }: Sources, now: Date): Need[] {
+  return firing.map((alert) => ({
+    subject: `Alert ${alert.name}${alert.ownerId === null ? '' : ` of ${alert.ownerId}`}`,
+    text:
+      `fires: ${count(alert.failed)} of ${plural(alert.ended, 'job')} failed within ${plural(alert.windowMinutes, 'minute')}` +
+      (alert.firingSince === null ? '' : `, and it began ${relative(alert.firingSince, now)}`),
+    href: paths.alert(alert),
+  }));
 }
 
 function withoutWorkers({ workers }: Sources): Need[] {

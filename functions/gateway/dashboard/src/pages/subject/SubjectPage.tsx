@@ -27,6 +27,7 @@ import { Waiting } from './Waiting';
 /** SubjectPage shows how a queue or a job type does: what holds its jobs, how fast they run, and who runs them. */
 export function SubjectPage({ subject }: { subject: Subject }) {
   const { kind, name } = subject;
+  const may = useMay();
   const stats = useSubjectStats(subject);
   const control = useControl(subject);
   const known = useKnown(subject);
@@ -48,7 +49,7 @@ export function SubjectPage({ subject }: { subject: Subject }) {
   }
   return (
     <>
-      <PageHeader title={name} lead={<>{kind === 'queue' ? 'Queue' : 'Job type'} · <Link href={paths.jobs(filter)}>All its jobs</Link></>}>
+      <PageHeader title={name} lead={<>{kind === 'queue' ? 'Queue' : 'Job type'} · <Link href={paths.jobs(filter)}>All its jobs</Link>{may('operate') && <> · <Link href={paths.newAlert(kind === 'queue' ? { queue: name } : { jobType: name })}>Alert at its failures</Link></>}</>}>
         {control.data && <Actions control={control.data} />}
       </PageHeader>
       {stats.data && <Held control={control.data} paused={control.data?.paused ?? known.paused} pending={stats.data.jobs.PENDING} />}
