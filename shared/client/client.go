@@ -38,6 +38,7 @@ type Client struct {
 	Batches      Batches
 	Flows        Flows
 	Schedules    Schedules
+	Alerts       Alerts
 	Queues       Queues
 	Controls     Controls
 	Operations   Operations
@@ -91,6 +92,7 @@ func New(base, key string, options ...Option) *Client {
 	for _, option := range options {
 		option(c)
 	}
+	c.Alerts = Alerts{c: c}
 	c.Batches, c.Flows, c.Schedules, c.Queues, c.Controls = Batches{c}, Flows{c}, Schedules{c: c}, Queues{c}, Controls{c}
 	c.Operations, c.Dead, c.Deliveries, c.Rejected = Operations{c}, Dead{c}, Deliveries{c}, Rejected{c}
 	c.JobTypes, c.Workers, c.Hooks, c.Keys, c.Audit = JobTypes{c}, Workers{c}, Hooks{c}, Keys{c}, Audit{c}

@@ -12,10 +12,21 @@ import pytest
 import yaml
 from conftest import ID, Both, Gateway, json
 
-from jobweaver import BatchRequest, Filter, FlowJobRequest, FlowRequest, JobChange, JobRequest, NotFound, ScheduleRequest
+from jobweaver import (
+    AlertRequest,
+    BatchRequest,
+    Filter,
+    FlowJobRequest,
+    FlowRequest,
+    JobChange,
+    JobRequest,
+    NotFound,
+    ScheduleRequest,
+)
 
 ROOT = Path(__file__).parents[3]
 JOB = JobRequest(job_type="A", payload=1)
+ALERT = AlertRequest.model_validate({"name": "n", "to": {"email": ["a@example.org"]}})
 SCHEDULE = ScheduleRequest(name="n", cron="@daily", job=JOB)
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -65,6 +76,15 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "flows.get": lambda c: c.flows.get(ID),
     "flows.cancel": lambda c: c.flows.cancel(ID),
     "flows.retry": lambda c: c.flows.retry(ID),
+    "alerts.create": lambda c: c.alerts.create(ALERT),
+    "alerts.list": lambda c: c.alerts.list(),
+    "alerts.get": lambda c: c.alerts.of("o").get("n"),
+    "alerts.set": lambda c: c.alerts.set("n", ALERT),
+    "alerts.delete": lambda c: c.alerts.delete("n"),
+    "alerts.pause": lambda c: c.alerts.pause("n"),
+    "alerts.resume": lambda c: c.alerts.resume("n"),
+    "alerts.test": lambda c: c.alerts.test("n"),
+    "alerts.notices": lambda c: c.alerts.notices("n"),
     "schedules.create": lambda c: c.schedules.create(SCHEDULE),
     "schedules.list": lambda c: c.schedules.list(),
     "schedules.times": lambda c: c.schedules.times("@daily"),

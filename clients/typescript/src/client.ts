@@ -6,6 +6,7 @@ import { JobEndedError, unwrap } from "./errors.js";
 import { FlowBuilder } from "./flow.js";
 import { type Codec, codecOf, type Numbers } from "./json.js";
 import {
+  Alerts,
   Audit,
   Batches,
   Controls,
@@ -106,6 +107,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Jobs that wait for each other. */
   readonly flows: Flows<Types>;
   readonly schedules: Schedules<Types>;
+  readonly alerts: Alerts;
   readonly queues: Queues;
   /** Pauses, limits and weights of queues, job types, owners and fairness keys. */
   readonly controls: Controls;
@@ -155,6 +157,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     this.batches = new Batches(core);
     this.flows = new Flows(core);
     this.schedules = new Schedules(core);
+    this.alerts = new Alerts(core);
     this.queues = new Queues(core);
     this.controls = new Controls(core);
     this.operations = new Operations(core);

@@ -41,6 +41,7 @@ func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		t.Run("Go", func(t *testing.T) { goClient(ctx, t, client.New(url, "")) })
 		installedFromPages(ctx, t, url)
+		shops(ctx, t, url)
 		t.Run("Go groups", func(t *testing.T) { goGroups(ctx, t, client.New(url, "")) })
 		t.Run("Go parts", func(t *testing.T) { goParts(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{

@@ -60,6 +60,9 @@ func goCalls(ctx context.Context, c *client.Client) map[string]func() error {
 			return c.Callback(ctx, "s", client.Callback{JobID: "i", Attempt: 1, Status: client.Completed})
 		},
 		"Stream": func() error { return first(c.Stream(ctx, client.Filter{})) },
+		"SendEvent": func() error {
+			return failed(c.SendEvent(ctx, client.CloudEvent{ID: "e", Source: "/s", Type: "t"}))
+		},
 		"Dead.List": func() error {
 			return first(c.Dead.List(ctx, client.Filter{Type: "A"}))
 		},
@@ -122,6 +125,15 @@ func goCalls(ctx context.Context, c *client.Client) map[string]func() error {
 		"Flows.Get":        func() error { return failed(c.Flows.Get(ctx, "i", 0)) },
 		"Flows.Cancel":     func() error { return failed(c.Flows.Cancel(ctx, "i")) },
 		"Flows.Retry":      func() error { return failed(c.Flows.Retry(ctx, "i")) },
+		"Alerts.Create":    func() error { return failed(c.Alerts.Create(ctx, client.AlertRequest{Name: "n"})) },
+		"Alerts.List":      func() error { return first(c.Alerts.List(ctx)) },
+		"Alerts.Get":       func() error { return failed(c.Alerts.Of("o").Get(ctx, "n")) },
+		"Alerts.Set":       func() error { return failed(c.Alerts.Set(ctx, "n", client.AlertRequest{})) },
+		"Alerts.Delete":    func() error { return c.Alerts.Delete(ctx, "n") },
+		"Alerts.Pause":     func() error { return failed(c.Alerts.Pause(ctx, "n")) },
+		"Alerts.Resume":    func() error { return failed(c.Alerts.Resume(ctx, "n")) },
+		"Alerts.Test":      func() error { return failed(c.Alerts.Test(ctx, "n")) },
+		"Alerts.Notices":   func() error { return first(c.Alerts.Notices(ctx, "n")) },
 		"Schedules.Create": func() error { return failed(c.Schedules.Create(ctx, aSchedule)) },
 		"Schedules.List":   func() error { return first(c.Schedules.List(ctx)) },
 		"Schedules.Times":  func() error { return failed(c.Schedules.Times(ctx, aSchedule)) },

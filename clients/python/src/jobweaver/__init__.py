@@ -3,6 +3,7 @@
 from . import models
 from ._steps import VERSION as __version__
 from ._steps import (
+    AlertRequest,
     BatchRequest,
     Filter,
     FlowJobRequest,
@@ -41,6 +42,7 @@ from .worker import Worker
 __all__ = [
     "AbortReason",
     "Accepted",
+    "AlertRequest",
     "ApiError",
     "AsyncClient",
     "AsyncFlowBuilder",

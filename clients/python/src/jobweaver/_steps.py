@@ -55,6 +55,8 @@ Page = TypeVar(
     models.RejectedPage,
     models.KeyPage,
     models.AuditPage,
+    models.AlertPage,
+    models.NoticePage,
 )
 Params: TypeAlias = tuple[tuple[str, str], ...]
 T = TypeVar("T")
@@ -105,6 +107,12 @@ class FlowRequest(models.FlowRequest):
     jobs: dict[str, FlowJobRequest]  # type: ignore[assignment]
     on_complete: Annotated[JobRequest | None, Field(alias="onComplete")] = None  # type: ignore[assignment]
     on_failure: Annotated[JobRequest | None, Field(alias="onFailure")] = None  # type: ignore[assignment]
+
+
+class AlertRequest(models.AlertRequest):
+    """A rule about failed jobs, and where its notices go."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class ScheduleRequest(models.ScheduleRequest):

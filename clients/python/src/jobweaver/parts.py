@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from . import models
-from ._steps import BatchRequest, Filter, FlowRequest, ScheduleRequest, Send, dump, is_finished, path, query, with_key
+from ._steps import AlertRequest, BatchRequest, Filter, FlowRequest, ScheduleRequest, Send, dump, is_finished, path, query, with_key
 
 if TYPE_CHECKING:
     from .client import Client
@@ -168,6 +168,65 @@ class Schedules:
         """Returns the next five ticks of a cron expression that is not stored."""
         params = query({"cron": cron, "timeZone": time_zone, "startAt": start_at, "endAt": end_at})
         return (self._client._model(models.ScheduleTimes, Send("GET", "/api/schedule-times", params))).upcoming
+
+
+class Alerts:
+    """The alerts: those of the key's owner, or those of `of`."""
+
+    def __init__(self, client: Client, owner_id: str | None = None) -> None:
+        self._client, self._owner_id, self._owner = client, owner_id, query({"ownerId": owner_id})
+
+    def of(self, owner_id: str) -> Alerts:
+        """The alerts of an owner, for an administrator's key and where authentication is off."""
+        return Alerts(self._client, owner_id)
+
+    def _send(self, method: str, name: str, *more: str, repeatable: bool = False) -> Send:
+        return Send(method, path("alerts", name, *more), self._owner, repeatable=repeatable)
+
+    def _body(self, alert: AlertRequest) -> dict[str, object]:
+        body = dump(alert)
+        if self._owner_id is not None:
+            body.setdefault("ownerId", self._owner_id)
+        return body
+
+    def create(self, alert: AlertRequest) -> models.Alert:
+        """Creates an alert, which has a name. Raises Conflict if there is one with its name."""
+        return self._client._model(models.Alert, Send("POST", "/api/alerts", json=self._body(alert)))
+
+    def set(self, name: str, alert: AlertRequest) -> models.Alert:
+        """Creates or replaces an alert."""
+        send = Send("PUT", path("alerts", name), self._owner, json=self._body(alert))
+        return self._client._model(models.Alert, send)
+
+    def get(self, name: str) -> models.Alert:
+        return self._client._model(models.Alert, self._send("GET", name))
+
+    def list(self) -> Iterator[models.Alert]:
+        """Yields all alerts by name, page by page."""
+        for page in self._client._pages(models.AlertPage, "/api/alerts", self._owner):
+            for alert in page.alerts:
+                yield alert
+
+    def delete(self, name: str) -> None:
+        """Deletes an alert with its notices."""
+        self._client._call(self._send("DELETE", name))
+
+    def pause(self, name: str) -> models.Alert:
+        """Pauses an alert: it sends no notices until it is resumed."""
+        return self._client._model(models.Alert, self._send("POST", name, "pause", repeatable=True))
+
+    def resume(self, name: str) -> models.Alert:
+        return self._client._model(models.Alert, self._send("POST", name, "resume", repeatable=True))
+
+    def test(self, name: str) -> uuid.UUID:
+        """Sends a notice now, and returns the id of the job that does."""
+        return (self._client._model(models.AlertTest, self._send("POST", name, "test"))).job_id
+
+    def notices(self, name: str) -> Iterator[models.Notice]:
+        """Yields the notices of an alert, newest first, page by page. The last 200 are kept."""
+        for page in self._client._pages(models.NoticePage, path("alerts", name, "notices"), self._owner):
+            for notice in page.notices:
+                yield notice
 
 
 class Queues:
