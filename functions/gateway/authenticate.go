@@ -33,7 +33,7 @@ func (f *Function) authenticated(needs access.Role, handle func(*gin.Context) er
 		}
 		ctx := access.With(c.Request.Context(), p)
 		// Single submits of all owners share a statement, so they do not count against one owner's share of connections.
-		if needs != access.Submit && !p.Everyone {
+		if needs != access.Submit && !p.Anonymous {
 			ctx = apidb.WithCaller(ctx, edge.OwnerCaller(p))
 		}
 		c.Request = c.Request.WithContext(ctx)

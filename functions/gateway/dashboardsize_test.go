@@ -12,7 +12,10 @@ import (
 // firstLoad matches the scripts and styles in index.html, which a browser loads before it shows anything.
 var firstLoad = regexp.MustCompile(`(?:src|href)="\./(assets/[^"]+)"`)
 
-const firstLoadLimit = 180 << 10
+const (
+	firstLoadLimit  = 160 << 10
+	allScriptsLimit = 240 << 10
+)
 
 func TestTheFirstLoadOfTheDashboardIsSmall(t *testing.T) {
 	t.Parallel()
@@ -28,6 +31,21 @@ func TestTheFirstLoadOfTheDashboardIsSmall(t *testing.T) {
 	if sent > firstLoadLimit {
 		t.Errorf("the first load has %d bytes after gzip, at most %d are allowed: split what the first page does not need", sent,
 			firstLoadLimit)
+	}
+}
+
+func TestTheScriptsOfTheDashboardAreSmall(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("dashboard/dist/assets/*.js")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("there are no scripts: ", err)
+	}
+	size := 0
+	for _, path := range scripts {
+		size += gzipped(t, built(t, "assets/"+filepath.Base(path)))
+	}
+	if size > allScriptsLimit {
+		t.Errorf("all scripts have %d bytes after gzip, at most %d are allowed", size, allScriptsLimit)
 	}
 }
 

@@ -75,7 +75,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Limits: f.limits, Sealer: s.sealer, OpenAliases: f.cfg.AliasCallbacks,
 	}
 	api.operations = &operations.API{
-		DB: store.Store, Store: store.operations, Ends: f.opEnds, Limits: f.limits, Auth: f.auth,
+		DB: store.Store, Store: store.operations, Ends: f.opEnds, Limits: f.limits, Auth: f.auth, Sealer: s.sealer,
 	}
 	api.batches = &batches.API{
 		DB: store.Store, Store: store.batches, Submit: api.submit, Ends: f.batchEnds, Limits: f.limits, Auth: f.auth,
@@ -112,7 +112,9 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,
 		Auth: f.auth, Audit: f.auditLog,
 	}
-	api.keys = &keys.API{Store: store.keys, Auth: f.auth, MaxAge: f.cfg.KeyMaxAge, TraceURL: f.cfg.TraceURL}
+	api.keys = &keys.API{
+		Store: store.keys, Auth: f.auth, MaxAge: f.cfg.KeyMaxAge, TraceURL: f.cfg.TraceURL, Sealing: s.sealer != nil,
+	}
 	api.webhookSecrets = &keys.WebhookSecrets{Ends: s.ends, Calls: s.calls, Audit: f.auditLog}
 	api.login = &dashboard.Login{Auth: f.cfg.Auth, Gate: f.auth.Gate}
 	return api

@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +69,27 @@ func TestAnAdminOfTheInstallationReachesWhatAllOwnersHave(t *testing.T) {
 	if !slices.Equal(actions, want) {
 		t.Errorf("acme's log has %v", actions)
 	}
+}
+
+// Without authentication each request is that of an admin of the installation, and acts for an owner in the same way.
+func TestWithoutAuthenticationARequestActsForTheOwnerThatItNames(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	made := map[string]uuid.UUID{}
+	for _, owner := range []string{"acme", "zeta"} {
+		made[owner] = h.submit(with(fmt.Sprintf(`"ownerId": %q`, owner)))
+	}
+	made["of acme"] = h.post("/api/jobs", with(`"ownerId": "zeta"`), "X-Owner-Id", "acme").want(http.StatusAccepted).jobID()
+	for owner, want := range map[string][]uuid.UUID{
+		"": {made["of acme"], made["zeta"], made["acme"]}, "acme": {made["of acme"], made["acme"]}, "none": {},
+	} {
+		if got := h.ids("/api/jobs", "X-Owner-Id", owner); !slices.Equal(got, want) {
+			t.Errorf("for %q it lists %v, want %v", owner, got, want)
+		}
+	}
+	h.get("/api/jobs/"+made["zeta"].String(), "X-Owner-Id", "acme").wantError(apierror.JobNotFound)
+	h.get("/api/owners", "X-Owner-Id", "acme").wantError(apierror.Forbidden)
+	h.get("/api/jobs", "X-Owner-Id", strings.Repeat("x", 256)).wantError(apierror.Forbidden)
 }
 
 // What it makes belongs to the owner of its key, as for every key: only X-Owner-Id makes it another owner's.

@@ -217,6 +217,7 @@ func TestMeReturnsTheIdentityOfAKey(t *testing.T) {
 		{ask(boss), me{Actor: "key:" + boss.id(), Roles: []string{"admin"}, Installation: true}},
 		{ask(boss, "X-Owner-Id", "acme"), me{Actor: "key:" + boss.id(), OwnerID: "acme", Roles: []string{"admin"}}},
 		{ask(open(t).client), me{Actor: "anonymous", Roles: []string{"admin"}, Installation: true}},
+		{ask(open(t).client, "X-Owner-Id", "acme"), me{Actor: "anonymous", OwnerID: "acme", Roles: []string{"admin"}}},
 	} {
 		if fmt.Sprint(c.got) != fmt.Sprint(c.want) {
 			t.Errorf("me is %+v, want %+v", c.got, c.want)

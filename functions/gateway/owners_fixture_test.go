@@ -26,7 +26,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 		jobType: strings.ToUpper(owner) + "_TYPE", event: owner + "-event",
 	}
 	submit := func(more string) uuid.UUID {
-		return c.post("/api/jobs", fmt.Sprintf(`{"jobType": %q, "payload": %q, "tags": [%q], "callbackUrl": "https://example.org/%s"%s}`,
+		return c.post("/api/jobs", fmt.Sprintf(`{"jobType": %q, "payload": {"of": %q}, "tags": [%q], "callbackUrl": "https://example.org/%s"%s}`,
 			x.jobType, canary, x.tag, canary, more)).want(http.StatusAccepted).jobID()
 	}
 	pending := submit(fmt.Sprintf(`, "idempotencyKey": %q, "orderingKey": %q`, x.key, x.orderingKey))

@@ -64,6 +64,7 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"command": "retry", "filter": {"idempotencyKey": %q}}`, x.key),
 			fmt.Sprintf(`{"command": "cancel", "filter": {"batchId": %q}}`, x.batch),
 			fmt.Sprintf(`{"command": "cancel", "filter": {"fanOutId": %q}}`, x.job),
+			fmt.Sprintf(`{"command": "cancel", "filter": {"payload": %q}}`, "of:canary-of-"+x.owner),
 		}
 	},
 	"createBatch": func(x things) []string {
@@ -220,7 +221,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
 		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job}, "batchId": {x.batch}, "fanOutId": {x.job}, "eventSource": {"/test"}, "eventId": {x.event},
-		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
+		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "payload": {"of:canary-of-" + x.owner}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil, "keepBuild": nil,
 		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"}, "state": {"FIRING"}, "drain": {"true"}, "cron": {"@daily"}, "timeZone": {"UTC"}, "startAt": {"2100-01-01T00:00:00Z"}, "endAt": {"2100-01-01T00:00:00Z"},
@@ -231,7 +232,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	for _, value := range values {
 		asked := a
 		asked.path += "?" + name + "=" + url.QueryEscape(value)
-		if slices.Contains([]string{"type", "tag", "orderingKey", "fairnessKey", "idempotencyKey", "ownerId", "after", "batchId", "fanOutId", "jobId", "actor", "q"}, name) {
+		if slices.Contains([]string{"type", "tag", "orderingKey", "fairnessKey", "idempotencyKey", "ownerId", "after", "batchId", "fanOutId", "jobId", "actor", "payload", "q"}, name) {
 			asked.alike = true
 		}
 		if bodies != nil {

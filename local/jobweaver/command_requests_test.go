@@ -134,6 +134,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"retry --ended-until 2026-11-22T08:00:00Z --yes":                             {"POST /api/operations", `{"command":"retry","filter":{"endedUntil":"2026-11-22T08:00:00Z"}}`, "o1"},
 		"retry --fan-out j1 --yes":                                                   {"POST /api/operations", `{"command":"retry","filter":{"fanOutId":"j1"}}`, "o1"},
 		"list --no-error-code --after j1":                                            {"GET /api/jobs?after=j1&noErrorCode=true", "", "j1"},
+		"list --payload order.id:17 --queue q":                                       {"GET /api/jobs?payload=order.id%3A17&queue=q", "", "j1"},
+		"retry --payload a:b --yes":                                                  {"POST /api/operations", `{"command":"retry","filter":{"payload":"a:b"}}`, "o1"},
 		"cancel --status pending,queued":                                             {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
 		`submit --type A --owner acme --retry-policy {"type":"fixed","delayMs":5}`: {
 			"POST /api/jobs",

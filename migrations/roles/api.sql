@@ -98,6 +98,7 @@ GRANT SELECT (
     fan_out_id, updated_at
 ) ON jobs TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
+GRANT EXECUTE ON FUNCTION payload_has TO jobweaver_gateway, jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_bulk;
 GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- without the payload of a change
 GRANT INSERT ON commands TO jobweaver_bulk;

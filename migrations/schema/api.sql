@@ -711,6 +711,25 @@ AS $function$
 $function$
 ;
 
+CREATE OR REPLACE FUNCTION payload_has(of_job uuid, path text[], wanted text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT coalesce((
+        SELECT CASE json_typeof(value)
+            WHEN 'string' THEN value #>> '{}' = wanted
+            WHEN 'number' THEN value::text = wanted OR CASE
+                WHEN wanted ~ '^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]{1,3})?$' THEN value::text::numeric = wanted::numeric
+            END
+            ELSE value::text = wanted
+        END
+        FROM (SELECT payload #> path AS value FROM jobs WHERE job_id = of_job OFFSET 0) AS found
+    ), false)
+$function$
+;
+
 CREATE OR REPLACE FUNCTION shelf_of(status text, version bigint)
  RETURNS smallint
  LANGUAGE sql

@@ -74,6 +74,9 @@ func CheckQueue(name string) error { return checkName(jobspec.WrongQueue(name)) 
 // CheckJobType refuses a control for a name that no job type can have.
 func CheckJobType(name string) error { return checkName(jobspec.WrongJobType(name)) }
 
+// CheckPayloadFilter refuses a text that filters by no value of payloads.
+func CheckPayloadFilter(text string) error { return checkName(jobspec.WrongPayloadFilter(text)) }
+
 // CheckOwner refuses a control for a name that no owner and no fairness key can have.
 func CheckOwner(name string) error {
 	switch {

@@ -41,6 +41,7 @@ type Filter struct {
 	OrderingKey    string            `json:"orderingKey,omitempty"`
 	ErrorCode      string            `json:"errorCode,omitempty"`   // of the last failure
 	NoErrorCode    bool              `json:"noErrorCode,omitempty"` // never failed, or with no code
+	Payload        string            `json:"payload,omitempty"`     // a jobspec.PayloadFilter
 	TraceID        *uuid.UUID        `json:"traceId,omitempty"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	OwnerID        string            `json:"ownerId,omitempty"`
@@ -159,6 +160,8 @@ func (r reader) filter() *Filter {
 			if f.NoErrorCode = r.Boolean(); !f.NoErrorCode {
 				r.Bad("must be true, or left out")
 			}
+		case "payload":
+			f.Payload = r.Checked(jobspec.WrongPayloadFilter)
 		case "traceId":
 			id := r.UUID()
 			f.TraceID = &id

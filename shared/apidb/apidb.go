@@ -27,8 +27,8 @@ type Store struct {
 	watch  watch
 }
 
-// NewestOfSchema is a table of the newest migration. Open refuses a database without it.
-const NewestOfSchema = "alerts"
+// NewestOfSchema is what the newest migration brings. Open refuses a database without it.
+const NewestOfSchema = "payload_has()"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -52,7 +52,7 @@ var ownerless = map[string]string{
 	"FanOutsLive": forAll, "FanOutTry": none, "FanOutRead": forAll, "FanOutParents": forAll, "BatchUnfinished": forAll, "FanOutExpanded": forAll,
 	"FanOutEnds": forAll, "FanOutOutputs": forAll, "FanOutCounts": asked, "FanOutOrphans": forAll, "FanOutOrphansOf": forAll,
 	"BatchReopen": locked, "BatchDelay": locked, "BatchHold": none, "BatchesShare": none, "BatchesChanged": none,
-	"LogsEnd": asked, "LogsAfter": asked, "ChangesNotify": forAll, "WatchersAnnounce": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
+	"LogsEnd": asked, "LogsAfter": asked, "ChangesNotify": forAll, "WatchersAnnounce": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll, "JobsWithPayload": forAll,
 	"OperationSkips": asked, "JobsEnded": asked, "JobsMissingStatus": forAll, "JobsForgetStatuses": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,
 	"OperationsList": "only for callers that see all owners",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,

@@ -135,6 +135,7 @@ type Filter struct {
 	FanOutID       string // jobs of its elements
 	After          string // jobs that name this job in their own After
 	NoErrorCode    bool   // never failed, or last with no error code
+	Payload        string // a path in the payload, a colon and the value there: order.id:17
 	EventSource    string // with EventID: the job that this CloudEvent submitted
 	EventID        string
 	Search         string // q
@@ -149,7 +150,7 @@ func (f Filter) values() url.Values {
 	for name, value := range map[string]string{
 		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
 		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
-		"q": f.Search, "ownerId": f.OwnerID, "after": f.After,
+		"payload": f.Payload, "q": f.Search, "ownerId": f.OwnerID, "after": f.After,
 		"eventSource": f.EventSource, "eventId": f.EventID,
 	} {
 		if value != "" {

@@ -43,10 +43,10 @@ func ParseRoles(names []string) ([]Role, error) {
 
 // Principal is the sender of a request. The zero value has no rights.
 type Principal struct {
-	Owner    string // the owner whose jobs and settings it can reach; empty: the installation's own
-	Everyone bool   // authentication is off, and it can reach those of all owners
-	Actor    string // key:<id>, oidc:<subject> or anonymous
-	Roles    []Role
+	Owner     string // the owner whose jobs and settings it can reach; empty: the installation's own
+	Anonymous bool   // authentication is off
+	Actor     string // key:<id>, oidc:<subject> or anonymous
+	Roles     []Role
 
 	Types, Queues []string // with the role work, those of which it may claim attempts; empty: any
 }
@@ -72,7 +72,7 @@ func (p Principal) May(need Role) bool {
 	case Known:
 		return p.Actor != ""
 	case Installation:
-		return p.Has(Admin) && (p.Everyone || p.Owner == "")
+		return p.Has(Admin) && p.Owner == ""
 	case Submit, Read, Operate, Work, Admin:
 		return p.Has(need)
 	}

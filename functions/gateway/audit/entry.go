@@ -40,7 +40,7 @@ func route(c *gin.Context) string { return c.Request.Method + " " + c.FullPath()
 
 func newEntry(c *gin.Context, action string) *apidb.Audit {
 	p := access.Of(c.Request.Context())
-	if p.Everyone || action == "" {
+	if p.Anonymous || action == "" {
 		return nil
 	}
 	entry := &apidb.Audit{
@@ -79,7 +79,7 @@ const Anyone = "client"
 
 // Actor returns the author of a command as the history of a job shows it.
 func Actor(c *gin.Context) string {
-	if p := access.Of(c.Request.Context()); !p.Everyone {
+	if p := access.Of(c.Request.Context()); !p.Anonymous {
 		return p.Actor
 	}
 	return Anyone

@@ -6,6 +6,7 @@ package changes
 import (
 	"context"
 	"encoding/hex"
+	"maps"
 	"sync"
 	"time"
 
@@ -81,6 +82,7 @@ type Hub struct {
 	lists     map[apidb.Owner]int // streams of lists, by the owner whose statistics they show
 	followed  map[uuid.UUID]*followed
 	after     map[uuid.UUID]*attended // jobs that filters of lists name as after
+	payloads  map[string]*attended    // what filters of lists look for in payloads
 	changed   map[uuid.UUID]changes
 	order     []uuid.UUID // the keys of changed, oldest first
 	reload    bool        // streams of lists have missed changes
@@ -100,7 +102,7 @@ type Hub struct {
 // changes are the parts of a job that have changed.
 type changes struct{ status, progress, log bool }
 
-// attended is a job that streams name.
+// attended is a job or a value that streams name.
 type attended struct {
 	by   int
 	left time.Time // when the last of them left
@@ -108,7 +110,7 @@ type attended struct {
 
 func (a *attended) leave() { a.by, a.left = a.by-1, time.Now() }
 
-// isOver reports whether no stream names the job, and none that did can resume.
+// isOver reports whether no stream names it, and none that did can resume.
 func (a *attended) isOver() bool { return a.by == 0 && time.Since(a.left) > linger }
 
 // followed is a job with streams of its own.
@@ -133,7 +135,7 @@ func New(
 	return &Hub{
 		db: db, jobs: jobs, controls: controls, logs: logs, ring: ring{life: hex.EncodeToString(life[:6])},
 		lists: map[apidb.Owner]int{}, followed: map[uuid.UUID]*followed{}, changed: map[uuid.UUID]changes{},
-		after:    map[uuid.UUID]*attended{},
+		after: map[uuid.UUID]*attended{}, payloads: map[string]*attended{},
 		accepted: map[apidb.ChangeKind][]uuid.UUID{},
 		stats:    map[apidb.Owner]*statsFrame{}, grown: make(chan struct{}),
 		come: one(), asked: one(), marked: one(), toAnnounce: one(), toCount: one(), closing: make(chan struct{}),
@@ -228,20 +230,13 @@ func (h *Hub) announce(ctx context.Context) {
 	}
 }
 
-// tidy removes jobs that no stream has followed for a while, and statistics that no stream shows.
+// tidy removes jobs and values that no stream has named for a while, and statistics that no stream shows.
 func (h *Hub) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id, job := range h.followed {
-		if job.isOver() {
-			delete(h.followed, id)
-		}
-	}
-	for id, job := range h.after {
-		if job.isOver() {
-			delete(h.after, id)
-		}
-	}
+	maps.DeleteFunc(h.followed, func(_ uuid.UUID, job *followed) bool { return job.isOver() })
+	maps.DeleteFunc(h.after, func(_ uuid.UUID, job *attended) bool { return job.isOver() })
+	maps.DeleteFunc(h.payloads, func(_ string, value *attended) bool { return value.isOver() })
 	for owner := range h.stats {
 		if h.lists[owner] == 0 {
 			delete(h.stats, owner)

@@ -41,7 +41,7 @@ func (h *Hub) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hubPatience)
 	defer cancel()
 	taken := h.take()
-	after := h.askedAfter()
+	after, payloads := h.named()
 	if len(taken) == 0 {
 		return nil
 	}
@@ -60,6 +60,9 @@ func (h *Hub) look(ctx context.Context) error {
 		}
 		h.again(later, taken)
 		if err := h.jobs.FindAfter(ctx, jobs, after); err != nil {
+			return err
+		}
+		if err := h.jobs.FindPayloads(ctx, jobs, payloads); err != nil {
 			return err
 		}
 	}
@@ -113,11 +116,11 @@ func (h *Hub) take() map[uuid.UUID]changes {
 	return taken
 }
 
-// askedAfter returns the jobs that filters name as after.
-func (h *Hub) askedAfter() []uuid.UUID {
+// named returns the jobs that filters name as after, and what they look for in payloads.
+func (h *Hub) named() (after []uuid.UUID, payloads []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.after))
+	return slices.Collect(maps.Keys(h.after)), slices.Collect(maps.Keys(h.payloads))
 }
 
 // dropOthers drops the changes of jobs that no stream follows by id. The caller holds the mutex.

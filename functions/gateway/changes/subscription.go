@@ -46,18 +46,25 @@ func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 		h.ring.forget()
 	}
 	h.streams++
-	var job *attended
-	var known bool
+	var named []*attended
+	known := true
 	if s.JobID == uuid.Nil {
 		h.lists[s.Owner]++
 		signal(h.toCount)
-		job, known = h.attendAfter(s.Filter.After)
+		if after := s.Filter.After; after != nil {
+			known = attend(h.after, *after, &named)
+		}
+		if payload := s.Filter.Payload; payload != "" {
+			known = attend(h.payloads, payload, &named) && known
+		}
 	} else {
+		var job *attended
 		job, known = h.follow(s.JobID, log)
+		named = append(named, job)
 	}
 	h.resume(s, known)
 	return func() {
-		h.leave(s, job)
+		h.leave(s, named)
 		done()
 	}
 }
@@ -75,17 +82,17 @@ func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known boo
 	return &of.attended, known
 }
 
-// attendAfter makes the hub find out which changed jobs depend on a job; nil: the stream has no such filter.
-func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
-	if id == nil {
-		return nil, true
+// attend makes the hub find out which changed jobs depend on a job, or have a value, and adds it to those that the
+// stream names. known reports that another stream names it, or did until shortly before.
+func attend[K comparable](by map[K]*attended, key K, named *[]*attended) (known bool) {
+	of, known := by[key]
+	if !known {
+		of = &attended{}
+		by[key] = of
 	}
-	if job, known = h.after[*id]; !known {
-		job = &attended{}
-		h.after[*id] = job
-	}
-	job.by++
-	return job, known
+	of.by++
+	*named = append(*named, of)
+	return known
 }
 
 // resume finds the place of a stream that reconnects. The events in the ring are incomplete if no stream named its job
@@ -107,13 +114,13 @@ func (h *Hub) resume(s *Subscription, known bool) {
 	s.place = place
 }
 
-func (h *Hub) leave(s *Subscription, job *attended) {
+func (h *Hub) leave(s *Subscription, named []*attended) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
 	h.streamed = time.Now()
-	if job != nil {
-		job.leave()
+	for _, of := range named {
+		of.leave()
 	}
 	if s.JobID != uuid.Nil {
 		return

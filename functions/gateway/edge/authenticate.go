@@ -20,7 +20,7 @@ type Authenticator struct {
 // Principal returns the sender of a request.
 func (a *Authenticator) Principal(c *gin.Context) (access.Principal, error) {
 	if a.Gate == nil {
-		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
+		return access.Anonymous(c.Request)
 	}
 	return a.Gate.Authenticate(c.Request, func() bool { return a.Limits.Suspects(c) })
 }
@@ -88,7 +88,7 @@ func AwaitEnd[T any](
 // WithShare returns ctx with the name of the request's caller, so that the request takes database connections from the
 // caller's share.
 func WithShare(ctx context.Context, c *gin.Context) context.Context {
-	if access.Of(ctx).Everyone {
+	if access.Of(ctx).Anonymous {
 		return ctx
 	}
 	return apidb.WithCaller(ctx, CallerOf(c))

@@ -168,7 +168,7 @@ func CallerAt(address string) string {
 // CallerOf returns the name under which a request is counted: its owner, or its address when authentication is off.
 func CallerOf(c *gin.Context) string {
 	p := access.Of(c.Request.Context())
-	if p.Everyone || p.Actor == "" {
+	if p.Anonymous || p.Actor == "" {
 		return CallerAt(RemoteAddr(c))
 	}
 	return OwnerCaller(p)

@@ -20,10 +20,10 @@ func OwnerOf(c *gin.Context) apidb.Owner {
 }
 
 // MakerOf returns the owner of what the request makes, which is that of its key. Without authentication it is Everyone,
-// and the request names the owner.
+// and the request names the owner, unless it acts for one.
 func MakerOf(c *gin.Context) apidb.Owner {
 	p := access.Of(c.Request.Context())
-	return apidb.OwnerWith(p.Owner, p.Everyone)
+	return apidb.OwnerWith(p.Owner, p.Anonymous && p.Owner == "")
 }
 
 // CheckFairnessKey refuses a fairness key that an owner may not name for its jobs. With keys of its choice, an owner

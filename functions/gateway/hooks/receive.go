@@ -64,7 +64,7 @@ func (a *API) Receive(c *gin.Context) error {
 		return a.submit.Limits.CountGuess(c, errUnsigned)
 	}
 	p := access.Principal{
-		Owner: hook.Owner, Everyone: a.auth.Gate == nil, Actor: "hook:" + hook.Name, Roles: []access.Role{access.Submit},
+		Owner: hook.Owner, Anonymous: a.auth.Gate == nil, Actor: "hook:" + hook.Name, Roles: []access.Role{access.Submit},
 	}
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
 	if err := a.admit(c, len(body)); err != nil {

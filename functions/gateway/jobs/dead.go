@@ -22,7 +22,7 @@ type deadPage struct {
 // too much to reach is refused.
 func (a *API) ListDead(c *gin.Context) error {
 	q := edge.NewQuery(c)
-	filter := ReadFilter(&q)
+	filter := a.ReadFilter(&q)
 	filter.Status = []jobstate.Status{jobstate.Failed}
 	page, size := q.Integer("page", 0, 0, apidb.MaxFigure), q.Integer("size", edge.DefaultLimit, 1, edge.MaxLimit)
 	byNumber := q.Values.Has("page") || q.Values.Has("size")

@@ -23,7 +23,7 @@ type listBody struct {
 // List is GET /api/jobs: pages by key, newest first.
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
-	filter := ReadFilter(&q)
+	filter := a.ReadFilter(&q)
 	filter.Status = q.Statuses("status")
 	filter.Event = jobstore.Event{Source: q.One("eventSource"), ID: q.One("eventId")}
 	if (filter.Event.Source == "") != (filter.Event.ID == "") {
@@ -44,20 +44,24 @@ func (a *API) List(c *gin.Context) error {
 // Filters are the parameters beside status that select jobs in lists and streams, parameters are all of a list.
 var (
 	Filters = []string{
-		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "batchId",
-		"fanOutId", "q", "ownerId", "since", "until", "endedSince", "endedUntil",
+		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "payload", "traceId", "idempotencyKey", "after",
+		"batchId", "fanOutId", "q", "ownerId", "since", "until", "endedSince", "endedUntil",
 	}
 	parameters = append(slices.Clip(Filters), "cursor", "limit")
 )
 
 // ReadFilter reads the parameters that select jobs, and those of a page.
-func ReadFilter(q *edge.Query) jobstore.Filter {
+func (a *API) ReadFilter(q *edge.Query) jobstore.Filter {
+	if a.Sealer != nil && q.Values.Has("payload") {
+		q.Bad("payload", "%s", edge.PayloadsSealed)
+	}
 	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
 		q.Bad("noErrorCode", "and errorCode exclude each other")
 	}
 	return jobstore.Filter{Filter: apibody.Filter{
 		JobType: q.Checked("type", apibody.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
+		Payload: q.Checked("payload", apibody.CheckPayloadFilter),
 		TraceID: q.UUID("traceId"), After: q.UUID("after"), BatchID: q.UUID("batchId"), FanOutID: q.UUID("fanOutId"),
 		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
 		Since: q.Instant("since"), Until: q.Instant("until"),

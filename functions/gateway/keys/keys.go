@@ -48,6 +48,7 @@ type API struct {
 
 	MaxAge   time.Duration // of keys that are made; 0: no limit
 	TraceURL string        // shown by Me
+	Sealing  bool          // shown by Me
 }
 
 // Create is POST /api/keys.

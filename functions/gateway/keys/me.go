@@ -16,6 +16,7 @@ type meBody struct {
 	Roles        []access.Role `json:"roles"`
 	Installation bool          `json:"installation"`
 	TraceURL     *string       `json:"traceUrl"`
+	Sealing      bool          `json:"sealing"`
 }
 
 // Me is GET /api/me.
@@ -23,6 +24,6 @@ func (a *API) Me(c *gin.Context) error {
 	p := access.Of(c.Request.Context())
 	return edge.Answer(c, http.StatusOK, meBody{
 		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles),
-		Installation: p.May(access.Installation), TraceURL: jobview.Given(a.TraceURL),
+		Installation: p.May(access.Installation), TraceURL: jobview.Given(a.TraceURL), Sealing: a.Sealing,
 	})
 }

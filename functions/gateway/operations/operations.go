@@ -20,6 +20,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // auditDetail is the part of an operation in the audit log.
@@ -36,6 +38,7 @@ type API struct {
 	Ends   *waiters.Waiters
 	Limits *edge.Limits
 	Auth   *edge.Authenticator
+	Sealer *sealing.Sealer
 }
 
 // Create is POST /api/operations.
@@ -47,6 +50,9 @@ func (a *API) Create(c *gin.Context) error {
 	request, err := apibody.DecodeOperation(body)
 	if err != nil {
 		return err
+	}
+	if a.Sealer != nil && request.Filter != nil && request.Filter.Payload != "" {
+		return strictjson.Problems{{Path: "filter.payload", Message: edge.PayloadsSealed}}.Err("job request")
 	}
 	key, err := edge.IdempotencyKey(c)
 	if err != nil {

@@ -118,7 +118,7 @@ func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 // worksFor returns the owner whose attempts the request may claim; with a key of the installation, those of all owners.
 func worksFor(c *gin.Context) pullwire.Caller {
 	p := access.Of(c.Request.Context())
-	if p.Everyone || p.Owner == "" {
+	if p.Owner == "" {
 		return pullwire.Caller{Everyone: true}
 	}
 	return pullwire.Caller{Owner: p.Owner}

@@ -45,7 +45,7 @@ type API struct {
 
 // Get is GET /api/stream.
 func (a *API) Get(c *gin.Context) error {
-	s, err := streamOf(c)
+	s, err := a.streamOf(c)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *API) headOfStream(c *gin.Context, s *changes.Subscription) error {
 	return nil
 }
 
-func streamOf(c *gin.Context) (*changes.Subscription, error) {
+func (a *API) streamOf(c *gin.Context) (*changes.Subscription, error) {
 	q := edge.NewQuery(c)
 	s := &changes.Subscription{
 		Owner: edge.OwnerOf(c), LastEventID: c.GetHeader("Last-Event-ID"),
@@ -105,7 +105,7 @@ func streamOf(c *gin.Context) (*changes.Subscription, error) {
 			}
 		}
 	} else {
-		s.Filter = jobs.ReadFilter(&q)
+		s.Filter = a.Jobs.ReadFilter(&q)
 		s.Filter.Status = q.Statuses("status")
 	}
 	return s, q.Close(known...)

@@ -21,6 +21,7 @@ var filterNames = []struct{ flag, name, usage string }{
 	{"type", "type", "jobs of this type"}, {"queue", "queue", "jobs of this queue"}, {"tag", "tag", "jobs with this tag"},
 	{"ordering-key", "orderingKey", "jobs of this ordering key"}, {"owner", "ownerId", "jobs of this owner"},
 	{"error-code", "errorCode", "jobs whose last failure has this error code"},
+	{"payload", "payload", "jobs with this value in their payload, such as order.id:17"},
 	{"trace-id", "traceId", "jobs of this trace"}, {"key", "idempotencyKey", "the job with this idempotency key"},
 	{"after", "after", "jobs that come after this job"}, {"batch", "batchId", "jobs of this batch"},
 	{"fan-out", "fanOutId", "jobs of the elements of this fan-out"},

@@ -359,6 +359,7 @@ func (x *run) filters(ctx context.Context) {
 	queries := []url.Values{
 		{}, {"status": {client.Completed}}, {"status": {client.Failed, client.Cancelled}}, {"tag": {"red"}}, {"type": {x.own("type")}},
 		{"orderingKey": {x.key("o0")}}, {"queue": {"default"}}, {"noErrorCode": {"true"}}, {"errorCode": {"TEST.FAILED"}},
+		{"payload": {"steps[1].type:SLEEP"}},
 	}
 	for _, id := range x.batches {
 		queries = append(queries, url.Values{"batchId": {id}})

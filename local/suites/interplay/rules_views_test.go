@@ -1,6 +1,7 @@
 package interplay
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -153,6 +154,10 @@ func filterFits(j *client.Job, name string, values []string) bool {
 		return code(j) == values[0]
 	case "noErrorCode":
 		return code(j) == ""
+	case "payload":
+		var p struct{ Steps []struct{ Type string } }
+		_ = json.Unmarshal(j.Payload, &p)
+		return len(p.Steps) > 1 && p.Steps[1].Type == "SLEEP"
 	}
 	return strings.Contains(name, "limit")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -49,6 +50,7 @@ var allConditions = []condition{
 	{"after", "@after = any (after_ids)", func(l *List) any { return given(l.After) }},
 	{"searchId", "(idempotency_key = @search or job_id = @searchId or trace_id = @searchId)", (*List).searchID},
 	{"searchName", "(idempotency_key = @search or error_code = @search)", (*List).searchName},
+	{"payload", "payload_has(job_id, @payloadPath, @payload)", (*List).payload},
 	{"searchText", `case -- the message of a failure is read only if nothing else decides
             when idempotency_key = @search or error_code = @search then true
             when exists (select from unnest(tags) as tag where position(lower(@search) in lower(tag)) > 0) then true
@@ -69,6 +71,18 @@ func (l *List) tagPrefix() any {
 		return prefix
 	}
 	return nil
+}
+
+func (l *List) payload() any {
+	if l.Payload == "" {
+		return nil
+	}
+	return l.payloadFilter().Value
+}
+
+func (l *List) payloadFilter() jobspec.PayloadFilter {
+	c, _ := jobspec.ReadPayloadFilter(l.Payload) // an empty one has no path
+	return c
 }
 
 // given returns the value of a condition; nil if it is the zero value.

@@ -35,6 +35,7 @@ type row struct {
 	orderingKey      *string
 	code             *string
 	message          string
+	payload          string
 	key              *string
 	after            []uuid.UUID
 	batch, fanOut    *uuid.UUID
@@ -46,6 +47,13 @@ var (
 	batch   = uuid.MustParse("22222222-2222-4333-8444-555555555555")
 	fanOut  = uuid.MustParse("33333333-2222-4333-8444-555555555555")
 )
+
+// payloads are the payloads of jobs. A sealed one is a text.
+var payloads = []string{
+	`{"order": {"id": "A-17", "lines": [{"sku": "x"}, {"sku": "y", "amount": 12.50}]}, "vip": true}`,
+	`{"order": {"id": "a-17", "lines": []}, "vip": false, "full name": "Ada: \"Ü\""}`, `{"order": {"id": 17, "note": null}}`,
+	`{"order": {"id": 1.7e1}, "vip": "true"}`, `{"order": {"id": -0.0, "lines": 3}}`, `{"order": "none"}`, `{}`, `"sealed:AAAA"`, `[17]`, `null`,
+}
 
 // rows makes jobs of three owners with every combination of values, a tenth of a second apart.
 func rows(n int) []row {
@@ -67,6 +75,7 @@ func rows(n int) []row {
 			status: jobstate.All()[random.IntN(len(jobstate.All()))], key: one("", fmt.Sprint("key-", i/20)),
 		}
 		j.owner = strings.Trim(j.owner, "-")
+		j.payload = payloads[random.IntN(len(payloads))]
 		j.trace[15]-- // of the request, a moment earlier
 		if random.IntN(4) == 0 {
 			j.trace = foreign
@@ -120,7 +129,7 @@ func fill(t *testing.T, pool *pgxpool.Pool, all []row) {
 		}
 		return []any{
 			j.id, j.trace, j.owner, j.jobType, j.queue, j.tags, j.created, j.updated, string(j.status), 1, string(snapshot),
-			j.orderingKey, j.code, j.key, hash, j.after, j.batch, j.fanOut, i, json.RawMessage("{}"), json.RawMessage("{}"),
+			j.orderingKey, j.code, j.key, hash, j.after, j.batch, j.fanOut, i, json.RawMessage(j.payload), json.RawMessage("{}"),
 		}, err
 	}))
 	if err != nil {
@@ -143,6 +152,9 @@ func wanted(all []row) []want {
 	code, key, none := "NET", *keyed.key, "none"
 	search := func(text string, by joblist.SearchBy) func(*joblist.List) {
 		return func(l *joblist.List) { l.Search, l.By = text, by }
+	}
+	payload := func(condition string, in ...int) want {
+		return want{"payload", func(l *joblist.List) { l.Payload = condition }, func(r row) bool { return slices.Contains(in, slices.Index(payloads, r.payload)) }}
 	}
 	named := func(text string) func(row) bool {
 		return func(r row) bool { return is(r.key, text) || is(r.code, text) }
@@ -169,6 +181,9 @@ func wanted(all []row) []want {
 		{"batchId", func(l *joblist.List) { l.BatchID = &batch }, func(r row) bool { return r.batch != nil }},
 		{"fanOutId", func(l *joblist.List) { l.FanOutID = &fanOut }, func(r row) bool { return r.fanOut != nil }},
 		{"after", func(l *joblist.List) { l.After = &first.id }, func(r row) bool { return slices.Contains(r.after, first.id) }},
+		payload("order.id:A-17", 0), payload("order.id:17", 2, 3), payload("order.id:170e-1", 2, 3), payload("order.id:0", 4),
+		payload("order.lines[1].amount:12.5", 0), payload("order.lines[0].sku:x", 0), payload("vip:true", 0, 3), payload("['full name']:Ada: \"Ü\"", 1),
+		payload("order.note:null", 2), payload("order.lines:[]", 1), payload("order.id:1e999"), payload("order.id:NaN"), payload("[0]:17", 8), payload("none:null"),
 		{"owner", func(l *joblist.List) { l.OwnerID = "acme" }, func(r row) bool { return r.owner == "acme" }},
 		{"searchId", search(mid.id.String(), ""), func(r row) bool { return r.id == mid.id || r.trace == mid.id }},
 		{"searchId", search(foreign.String(), ""), func(r row) bool { return r.trace == foreign }},

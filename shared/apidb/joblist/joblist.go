@@ -149,7 +149,7 @@ func (l *List) args() pgx.NamedArgs {
 		"afterId": after, "beforeId": before, "mostSeen": l.MostSeen, "max": l.Max, "skip": l.Skip,
 		"job": cmp.Or(l.JobID, l.asID()), "trace": trace, "traceEnds": afterNear(trace),
 		"key": cmp.Or(l.IdempotencyKey, l.Search), "code": cmp.Or(l.ErrorCode, l.Search), "search": l.Search,
-		"shelves": l.shelves(), "states": l.states(),
+		"payloadPath": l.payloadFilter().Path, "shelves": l.shelves(), "states": l.states(),
 	}
 	for _, c := range allConditions {
 		args[c.name] = c.value(l)

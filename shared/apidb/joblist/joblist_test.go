@@ -45,6 +45,9 @@ func TestEachFieldOfAFilterIsACondition(t *testing.T) {
 			value.SetBool(true)
 		default:
 			value.SetString("acme")
+			if field.Name == "Payload" {
+				value.SetString("owner:acme")
+			}
 		}
 		changes := l.Text() != joblist.List{Owner: l.Owner}.Text()
 		if field.Name == "OwnerID" { // it makes the list that of an owner
@@ -156,6 +159,9 @@ func TestTheTextOfAStatementDoesNotDependOnValues(t *testing.T) {
 		}
 		if c.name == "tagPrefix" {
 			evil.Tag += "*"
+		}
+		if evil.Payload != "" {
+			evil.Payload = "['" + strings.ReplaceAll(hostile, "'", `\'`) + "']:" + hostile
 		}
 		if evil.Search != "" && c.name != "searchId" {
 			evil.Search = hostile

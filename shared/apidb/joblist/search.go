@@ -40,5 +40,5 @@ func (l *List) searchText() any {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// ReadsMessages reports whether the list may read the row of each job for the message of its failure.
-func (l *List) ReadsMessages() bool { return l.searchText() != nil }
+// ReadsRows reports whether the list may read the row of each job, for the message of its failure or its payload.
+func (l *List) ReadsRows() bool { return l.searchText() != nil || l.Payload != "" }

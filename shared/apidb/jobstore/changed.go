@@ -13,13 +13,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
 	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // Changed is a job as a list shows it, and its recent states. After holds only the jobs that FindAfter looked for.
 type Changed struct {
 	Job
-	Were []jobstate.Status // the states that it has left lately
+	Were     []jobstate.Status // the states that it has left lately
+	Payloads []string          // what FindPayloads has looked for and its payload has
 
 	EndedAt *time.Time // its end, also one that a retry has undone lately; nil: it has not ended
 }
@@ -75,6 +77,27 @@ func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.U
 		at[row.JobID].After = append(at[row.JobID].After, row.AfterID)
 	}
 	return apidb.Classify("find what changed jobs come after", err)
+}
+
+// FindPayloads finds which of the asked values the payloads of the changed jobs have.
+func (s *Store) FindPayloads(ctx context.Context, changed []Changed, asked []string) error {
+	ids := make([]uuid.UUID, len(changed))
+	for i := range changed {
+		ids[i] = changed[i].JobID
+	}
+	for _, text := range asked {
+		c, _ := jobspec.ReadPayloadFilter(text)
+		meet, err := s.q.JobsWithPayload(ctx, gen.JobsWithPayloadParams{JobIDs: ids, Path: c.Path, Wanted: c.Value})
+		if err != nil {
+			return apidb.Classify("look into the payloads of changed jobs", err)
+		}
+		for i := range changed {
+			if slices.Contains(meet, changed[i].JobID) {
+				changed[i].Payloads = append(changed[i].Payloads, text)
+			}
+		}
+	}
+	return nil
 }
 
 // mostUnblocked bounds how many of an owner's jobs with dependencies are looked at after some of its jobs have ended.
@@ -146,7 +169,8 @@ func (f *Filter) fitsKeys(job *Changed) bool {
 	return (f.TraceID == nil || *f.TraceID == job.TraceID) && askedFor(f.OrderingKey, job.OrderingKey) &&
 		askedFor(f.IdempotencyKey, job.IdempotencyKey) && (f.After == nil || slices.Contains(job.After, *f.After)) &&
 		(f.BatchID == nil || job.BatchID != nil && *f.BatchID == *job.BatchID) &&
-		(f.FanOutID == nil || job.Element != nil && *f.FanOutID == job.Element.FanOut)
+		(f.FanOutID == nil || job.Element != nil && *f.FanOutID == job.Element.FanOut) &&
+		(f.Payload == "" || slices.Contains(job.Payloads, f.Payload))
 }
 
 func (f *Filter) fitsText(job *Changed) bool {

@@ -17,8 +17,9 @@ import (
 )
 
 var filtered = jobstore.Changed{
-	Were:    []jobstate.Status{jobstate.Running},
-	EndedAt: new(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)),
+	Were:     []jobstate.Status{jobstate.Running},
+	Payloads: []string{"order.id:17"},
+	EndedAt:  new(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)),
 	Job: jobstore.Job{
 		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
 		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
@@ -42,6 +43,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"OrderingKey":    {apibody.Filter{OrderingKey: "k"}, apibody.Filter{OrderingKey: "l"}},
 		"ErrorCode":      {apibody.Filter{ErrorCode: "DEMO"}, apibody.Filter{ErrorCode: "OTHER"}},
 		"NoErrorCode":    {apibody.Filter{}, apibody.Filter{NoErrorCode: true}},
+		"Payload":        {apibody.Filter{Payload: "order.id:17"}, apibody.Filter{Payload: "order.id:18"}},
 		"TraceID":        {apibody.Filter{TraceID: &filtered.TraceID}, apibody.Filter{TraceID: &trace}},
 		"IdempotencyKey": {apibody.Filter{IdempotencyKey: "i"}, apibody.Filter{IdempotencyKey: "j"}},
 		"After":          {apibody.Filter{After: &first}, apibody.Filter{After: &trace}},

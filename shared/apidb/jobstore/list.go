@@ -20,7 +20,7 @@ import (
 const (
 	maxSeen   = 20_000
 	firstSeen = 500
-	// maxSearched is maxSeen for a search in messages, each of which is read from its row.
+	// maxSearched is maxSeen for a search in messages or payloads, each of which is read from its row.
 	maxSearched = 5_000
 )
 
@@ -73,7 +73,7 @@ func (s *Store) list(
 func (s *Store) listOf(ctx context.Context, owner apidb.Owner, f apibody.Filter) (joblist.List, int, error) {
 	by, err := s.ChooseSearch(ctx, owner, f)
 	l := joblist.List{Filter: f, By: by, Owner: owner, Slack: idtime.Slack}
-	if l.ReadsMessages() {
+	if l.ReadsRows() {
 		return l, maxSearched, err
 	}
 	return l, maxSeen, err
@@ -86,7 +86,7 @@ func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n i
 	if err != nil {
 		return 0, false, apidb.Classify("count dead jobs", err)
 	}
-	if !l.ReadsMessages() {
+	if !l.ReadsRows() {
 		most = apidb.MaxFigure
 	}
 	l.MostSeen = most + 1

@@ -37,6 +37,10 @@ select job_id, asked.after_id::uuid as after_id
 from jobs, unnest(@after_ids::uuid[]) as asked(after_id)
 where job_id = any (@job_ids::uuid[]) and jobs.after_ids is not null and asked.after_id = any (jobs.after_ids);
 
+-- Which of these jobs have a value at a path of their payload.
+-- name: JobsWithPayload :many
+select job_id::uuid from unnest(@job_ids::uuid[]) as job_id where payload_has(job_id, @path::text[], @wanted::text);
+
 -- Announces a watching client to all processes that change jobs.
 -- name: WatchersAnnounce :exec
 select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_watching', '');

@@ -203,6 +203,7 @@ class Filter(BaseModel):
     ordering_key: str | None = None
     error_code: str | None = None
     no_error_code: Literal[True] | None = None
+    payload: str | None = None  # a path in the payload, a colon and the value there: order.id:17
     after: uuid.UUID | str | None = None
     trace_id: str | None = None
     idempotency_key: str | None = None

@@ -307,6 +307,7 @@ class Me(BaseModel):
             description="The address of a trace in the installation's trace UI, with {traceId} for the 32 hexadecimal digits of a trace id; null if TRACE_URL is not set.",
         ),
     ]
+    sealing: Annotated[bool, Field(description="Whether a keyset seals payloads, so that no filter can look into them.")]
 
 
 class OidcLogin(BaseModel):
@@ -576,6 +577,15 @@ class OperationFilter(BaseModel):
         Field(
             alias="noErrorCode",
             description="The last failure has no error code, or there was no failure. It cannot be combined with errorCode.",
+        ),
+    ] = None
+    payload: Annotated[
+        str | None,
+        Field(
+            description="A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400.",
+            max_length=255,
+            min_length=3,
+            pattern="^[^:]+:.+$",
         ),
     ] = None
     trace_id: Annotated[str | None, Field(alias="traceId", pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")] = None

@@ -57,3 +57,22 @@ test('a link shows the same to another admin, and each count leads to as many jo
   await expect(page.getByRole('heading', { name: 'Jobs', level: 1 })).toBeVisible();
   await expect(page).toHaveURL(`${site.url}/jobs`);
 });
+
+test('without authentication, the page acts for an owner in the same way', async ({ page, site, api, unique }) => {
+  await page.route('**/api/login', (route) => route.fulfill({ json: { auth: 'off', oidc: null } }));
+  await page.route(/\/api\/(?!login)/, (route) => route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${site.admin}` } }));
+  const { key } = await api<{ key: string }>('POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin'] }, site.admin);
+  await api('POST', '/api/jobs?wait=30s', failing(unique), key);
+  const bar = page.getByRole('banner');
+  await page.goto('/jobs');
+  await bar.getByRole('button', { name: 'Owner: All owners' }).click();
+  await bar.getByLabel('Owner to act for').fill(unique);
+  await bar.getByRole('option', { name: unique, exact: true }).click();
+  await expect(page).toHaveURL(`${site.url}/jobs?as=${unique}`);
+  await expect(page.getByRole('row').filter({ hasText: 'SIMULATION' })).toHaveCount(1);
+
+  await page.route('**/api/owners**', (route) => route.fulfill({ json: { owners: [], more: false } }));
+  await page.goto('/jobs'); // an installation without owners has nothing to switch
+  await expect(page.getByRole('row').filter({ hasText: 'SIMULATION' }).first()).toBeVisible();
+  await expect(bar.getByRole('button', { name: /^Owner:/ })).toHaveCount(0);
+});

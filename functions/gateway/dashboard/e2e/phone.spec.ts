@@ -37,6 +37,17 @@ test('a phone shows the error of a job, and selects it', async ({ page, open, si
   await inReach(page.getByRole('button', { name: /^Retry/ }), 1);
 });
 
+test('a phone selects all jobs or groups at once, though cards have no row of headings', async ({ page, open, site }) => {
+  await open('/jobs?status=FAILED', site.seeded.key);
+  await page.getByRole('button', { name: 'Select all that are shown' }).click();
+  await inReach(page.getByRole('button', { name: 'Select everything that matches' }), 1);
+  await expect(page.getByRole('button', { name: 'Select all that are shown' })).toHaveCount(0);
+  await open('/dead', site.seeded.key);
+  await page.getByRole('button', { name: 'Select all that are shown' }).click();
+  await expect(page.getByRole('region', { name: 'Selected groups' })).toContainText(/\d+ jobs in \d+ groups/);
+  await inReach(page.getByRole('region', { name: 'Selected groups' }).getByRole('button'), 3);
+});
+
 test('a phone keeps its cards apart, also those of jobs with long names', async ({ page, open, site }) => {
   await open('/jobs?status=SCHEDULED', site.seeded.key);
   const rows = page.getByRole('region', { name: 'Jobs' }).getByRole('row');

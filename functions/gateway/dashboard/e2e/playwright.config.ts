@@ -7,7 +7,7 @@ export default defineConfig({
   outputDir: '../node_modules/.e2e',
   globalSetup: './setup.ts',
   fullyParallel: true,
-  workers: 2,
+  workers: 3, // more than processors: some tests mostly wait
   retries: 0,
   forbidOnly: true,
   timeout: 45_000,

@@ -34,6 +34,35 @@ test('a search is typed with suggestions, and stands in the address', async ({ p
   await accessible(page, 'phone');
 });
 
+test('a value in the payload finds a job, and its paths are suggested, unless payloads are sealed', async ({ page, open, api, unique, site, faults }) => {
+  const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs', { jobType: 'INVOICE', queue: 'pull', payload: { order: { id: unique, cents: 1250.0 } }, delayMs: 3_600_000 });
+  const box = page.getByRole('combobox', { name: 'Search jobs' });
+  const rows = page.getByRole('row').filter({ hasText: 'INVOICE' });
+  await open('/jobs');
+  await box.fill('payload:st');
+  await expect(page.getByRole('option', { name: 'payload:steps[0].message:' })).toBeVisible();
+  await accessible(page, 'paths');
+  await page.getByRole('option', { name: 'payload:steps[0].message:' }).click();
+  await expect(box).toHaveValue('payload:steps[0].message:');
+  for (const [typed, query] of [[`order.id:${unique}`, `order.id%3A${unique}`], [`order.id:"${unique}"`, `order.id%3A${unique}`]] as const) {
+    await box.fill(`payload:${typed}`);
+    await box.press('Enter');
+    await expect(page).toHaveURL(`${site.url}/jobs?payload=${query}`);
+    await expect(rows).toHaveCount(1);
+    await expect(rows.locator(`a[href="/jobs/${jobId}"]`).first()).toBeVisible();
+  }
+  await box.fill('payload:order.id');
+  await box.press('Enter');
+  await expect(page.getByText(/must be a path and a value/).first()).toBeVisible();
+
+  await page.route('**/api/me', async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), sealing: true } }));
+  await open('/jobs');
+  await box.fill('pa');
+  await expect(page.getByRole('combobox', { name: 'Search jobs' })).toHaveValue('pa');
+  await expect(page.getByRole('option', { name: /^payload:/ })).toHaveCount(0);
+  expect(faults.splice(0).every((fault) => fault.includes('status of 400'))).toBe(true);
+});
+
 test('the jobs of yesterday are two clicks away, and those between two times', async ({ page, open, api, unique, site }) => {
   await api('POST', '/api/jobs?wait=30s', { ...simulation({ type: 'LOG', message: 'x' }), tags: [unique] });
   const accepted = page.getByRole('button', { name: /^Accepted:/ });
@@ -90,9 +119,9 @@ test('all times are shown relative, by the local clock or in UTC', async ({ page
   await inUtc();
 });
 
-test('a page that the gateway slows down shows that, and waits as long as it names', async ({ page, open, faults }) => {
+test('a page that the gateway slows down shows that, and waits as long as it names', async ({ page, open, site, faults }) => {
   await page.clock.install();
-  await open('/workers');
+  await open('/workers', site.admin);
   await expect(page.getByText('Last heartbeat').first()).toBeVisible();
   let refused = 0;
   await page.route('**/api/**', (route) => {
@@ -101,6 +130,9 @@ test('a page that the gateway slows down shows that, and waits as long as it nam
   });
   const slowed = page.getByRole('button', { name: /^Slowed down/ });
   await expect.poll(() => page.clock.runFor(2000).then(() => slowed.isVisible())).toBe(true);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page);
+  await expect(page.getByRole('banner').getByRole('button', { name: 'Installation' })).toBeInViewport({ ratio: 1 });
   await page.clock.runFor(1000); // what was asked at the same time is refused, too
   const before = refused;
   await page.clock.runFor(20_000);

@@ -120,6 +120,37 @@ func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([
 	return items, nil
 }
 
+const JobsWithPayload = `-- name: JobsWithPayload :many
+select job_id::uuid from unnest($1::uuid[]) as job_id where payload_has(job_id, $2::text[], $3::text)
+`
+
+type JobsWithPayloadParams struct {
+	JobIDs []uuid.UUID
+	Path   []string
+	Wanted string
+}
+
+// Which of these jobs have a value at a path of their payload.
+func (q *Queries) JobsWithPayload(ctx context.Context, arg JobsWithPayloadParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, JobsWithPayload, arg.JobIDs, arg.Path, arg.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const WatchersAnnounce = `-- name: WatchersAnnounce :exec
 select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_watching', '')
 `

@@ -2142,6 +2142,8 @@ export interface components {
             installation: boolean;
             /** @description The address of a trace in the installation's trace UI, with {traceId} for the 32 hexadecimal digits of a trace id; null if TRACE_URL is not set. */
             traceUrl: string | null;
+            /** @description Whether a keyset seals payloads, so that no filter can look into them. */
+            sealing: boolean;
         };
         LoginMethods: {
             /**
@@ -2564,6 +2566,7 @@ export interface components {
             /** @description The same key again returns the same operation, or 409 if the rest of the request differs. */
             idempotencyKey?: components["schemas"]["Key"];
         };
+        PayloadFilter: string;
         /** @description A job must match all members. There is at least one, or `all` is true. */
         OperationFilter: {
             /**
@@ -2592,6 +2595,8 @@ export interface components {
              * @constant
              */
             noErrorCode?: true;
+            /** @description A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400. */
+            payload?: components["schemas"]["PayloadFilter"];
             traceId?: string;
             idempotencyKey?: components["schemas"]["Key"];
             ownerId?: components["schemas"]["Key"];
@@ -4455,6 +4460,8 @@ export interface components {
         ErrorCodeQuery: components["schemas"]["Key"];
         /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
         NoErrorCodeQuery: true;
+        /** @description A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400. */
+        PayloadQuery: components["schemas"]["PayloadFilter"];
         /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
         AfterQuery: components["schemas"]["Id"];
         /** @description Jobs of this batch. */
@@ -4567,6 +4574,8 @@ export interface operations {
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
                 /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
+                /** @description A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400. */
+                payload?: components["parameters"]["PayloadQuery"];
                 /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
@@ -4794,6 +4803,8 @@ export interface operations {
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
                 /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
+                /** @description A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400. */
+                payload?: components["parameters"]["PayloadQuery"];
                 /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
@@ -8766,6 +8777,8 @@ export interface operations {
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
                 /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
+                /** @description A path in the payload, a colon, and the value there: a text as it is, a number of any notation, or true, false or null. A name with one of . [ : is quoted, as in ['full name.2']. A keyset seals payloads: then it is a 400. */
+                payload?: components["parameters"]["PayloadQuery"];
                 /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */

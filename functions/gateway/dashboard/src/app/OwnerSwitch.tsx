@@ -10,13 +10,18 @@ import './OwnerSwitch.css';
 
 const ALL = 'All owners';
 
-/** OwnerSwitch shows whose jobs an admin of the installation sees: those of all owners, or of the one for which it acts. */
+/**
+ * OwnerSwitch shows whose jobs an admin of the installation sees: those of all owners, or of the one for which it acts. Without
+ * authentication, everyone is such an admin.
+ */
 export function OwnerSwitch() {
   const me = useMe();
   const key = useKey();
   const owner = useOwner();
-  if (key === null || (!me.installation && owner === null)) {
-    return null;
+  const may = me.installation || owner !== null;
+  const owners = useQuery({ ...ownersQuery(''), enabled: may && key === null });
+  if (!may || (key === null && owner === null && !owners.data?.owners.length)) {
+    return null; // without authentication, many an installation has no owners
   }
   return (
     <div className={owner === null ? 'owner-switch' : 'owner-switch owner-switch-on'}>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import { Button, IconButton } from './Button';
+import './CopyButton.css';
 
 interface Props {
   text: string;

@@ -190,6 +190,8 @@ function addressOf({ resource, ownerId }: Entry): string | undefined {
   switch (kind) {
     case 'operation':
       return paths.operation(name);
+    case 'batch':
+      return paths.batch(name); // which leads on to the page of a flow
     case 'schedule':
       return paths.schedule({ name, ownerId });
     default:

@@ -5,6 +5,7 @@ import { count } from '../../format/number';
 import { Bar } from '../../ui/Bar';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
+import { CopyButton } from '../../ui/CopyButton';
 import { Fact, Facts } from '../../ui/Facts';
 import { Fold } from '../../ui/Fold';
 import { RelativeTime } from '../../ui/RelativeTime';
@@ -69,7 +70,7 @@ export function About({ of }: { of: Group & { id: string; closedAt?: string | nu
         </div>
         <Facts>
           <Fact name="Id">
-            <span className="mono">{of.id}</span>
+            <span className="mono">{of.id}</span> <CopyButton text={of.id} label="Copy the id" />
           </Fact>
           {of.ownerId !== null && <Fact name="Owner">{of.ownerId}</Fact>}
           <Fact name="Created">

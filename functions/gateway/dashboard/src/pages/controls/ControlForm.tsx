@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState, type FormEvent } from 'react';
-import { answer, api } from '../../api/client';
 import { asApiError } from '../../api/error';
 import { useMe } from '../../api/me';
+import { jobTypesQuery } from '../../api/queries';
 import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
@@ -107,7 +107,7 @@ interface NameProps {
 
 /** Name offers the existing queues and job types. */
 function Name({ kind, name, onChange, error }: NameProps) {
-  const types = useQuery({ queryKey: ['job-types'], queryFn: () => answer(api.GET('/api/job-types')), staleTime: 60_000 });
+  const types = useQuery(jobTypesQuery);
   const id = useId();
   const known = types.data?.jobTypes ?? [];
   const offered = { queue: [...new Set(known.flatMap((type) => type.queues))], type: known.map((type) => type.name), owner: [], fairnessKey: [] }[kind];

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { answer, api } from '../../api/client';
 import { useMay, useMe } from '../../api/me';
+import { controlsQuery } from '../../api/queries';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
 import { paths } from '../../app/paths';
@@ -22,12 +22,7 @@ import { Shares } from './Shares';
 export default function ControlsPage() {
   const may = useMay();
   const [editing, setEditing] = useState<Control | 'new'>();
-  const polling = usePolling(5000);
-  const list = useQuery({
-    queryKey: ['controls'],
-    queryFn: () => answer(api.GET('/api/controls')),
-    refetchInterval: polling,
-  });
+  const list = useQuery({ ...controlsQuery, refetchInterval: usePolling(5000) });
   const controls = list.data?.controls ?? [];
   const create = may('operate') && (
     <Button icon="new" variant="primary" onClick={() => setEditing('new')}>

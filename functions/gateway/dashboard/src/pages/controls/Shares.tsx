@@ -2,12 +2,14 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { useDeferredValue, useState } from 'react';
 import { answer, api, type Schemas } from '../../api/client';
 import { useMay, useMe } from '../../api/me';
+import { jobTypesQuery, statsQuery } from '../../api/queries';
 import { count, plural, share as percent } from '../../format/number';
 import { usePolling } from '../../live/live';
 import { Badge } from '../../ui/Badge';
 import { Bar } from '../../ui/Bar';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
+import { Choice } from '../../ui/Choice';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { LoadMore } from '../../ui/LoadMore';
 import { Skeleton } from '../../ui/Skeleton';
@@ -90,17 +92,11 @@ export function Shares({ controls, onEdit }: Props) {
 }
 
 function Queues({ queue, onChange }: { queue: string; onChange: (queue: string) => void }) {
-  const types = useQuery({ queryKey: ['job-types'], queryFn: () => answer(api.GET('/api/job-types')), staleTime: 60_000 });
-  const stats = useQuery({ queryKey: ['stats'], queryFn: () => answer(api.GET('/api/stats')), staleTime: 60_000 });
+  const types = useQuery(jobTypesQuery);
+  const stats = useQuery({ ...statsQuery, staleTime: 30_000 });
   const served = types.data?.jobTypes.flatMap((type) => type.queues) ?? [];
   const used = stats.data?.queues.map((one) => one.queue) ?? [];
-  return (
-    <select className="input shares-queue" aria-label="Queue" value={queue} onChange={(event) => onChange(event.target.value)}>
-      {[...new Set(['default', ...served, ...used])].sort().map((name) => (
-        <option key={name}>{name}</option>
-      ))}
-    </select>
-  );
+  return <Choice label="Queue" value={queue} options={[...new Set(['default', ...served, ...used])].sort()} onChange={onChange} />;
 }
 
 function Rows({ shares, controls, withShares, onEdit }: Props & { shares: Share[]; withShares: boolean }) {

@@ -46,7 +46,15 @@ export default function DeadPage() {
       {found.isSuccess && groups.length === 0 && (filtered ? <NoMatch onClear={() => change(readDeadFilters({}))} /> : <NoDeadLetters />)}
       {found.data && groups.length > 0 && (
         <>
-          {mayOperate && <Commands chosen={chosen} onCommand={(command) => setAsked({ command, groups: chosen })} onClear={() => setSelected(NONE)} />}
+          {mayOperate && (
+            <Commands
+              chosen={chosen}
+              all={chosen.length === groups.length}
+              onAll={() => setSelected(new Set(groups.map(keyOf)))}
+              onCommand={(command) => setAsked({ command, groups: chosen })}
+              onClear={() => setSelected(NONE)}
+            />
+          )}
           <Card flush className="dead-table">
             <GroupTable groups={groups} ownerId={filters.ownerId} selected={mayOperate ? selected : null} onSelect={setSelected} />
             <p className="load-more muted small" aria-live="polite">
@@ -88,7 +96,7 @@ function Filters({ filters, groups, onChange, filtered }: FiltersProps) {
   const codes = [...new Set(groups.map(({ errorCode }) => errorCode ?? NO_CODE))].sort();
   return (
     <div className="row-wrap" role="search" aria-label="Filter dead letters">
-      <Choice label="Job type" value={filters.type} options={types} onChange={(type) => onChange({ ...filters, type })} />
+      <Choice label="Job type" all="all" value={filters.type} options={types} onChange={(type) => onChange({ ...filters, type })} />
       <TextFilter key={`code ${filters.errorCode}`} label="Error code" value={filters.errorCode} options={codes} onChange={(errorCode) => onChange({ ...filters, errorCode })} />
       <Choice label="Failed" all="at any time" value={filters.seen} options={SEEN} onChange={(seen) => onChange({ ...filters, seen })} />
       {(me.ownerId === null || filters.ownerId) && (
@@ -149,19 +157,32 @@ function TextFilter({ label, value, options = [], onChange }: TextFilterProps) {
 
 interface CommandsProps {
   chosen: readonly Group[];
+  all: boolean; // all shown groups are chosen
+  onAll: () => void; // cards have no row of headings with a box for all
   onCommand: (command: GroupCommand) => void;
   onClear: () => void;
 }
 
-function Commands({ chosen, onCommand, onClear }: CommandsProps) {
+function Commands({ chosen, all, onAll, onCommand, onClear }: CommandsProps) {
+  const selectAll = !all && (
+    <Button small className="cards-only" onClick={onAll}>
+      Select all that are shown
+    </Button>
+  );
   if (chosen.length === 0) {
-    return <p className="muted small bulk">Select groups to redrive or delete their jobs together.</p>;
+    return (
+      <div className="muted small bulk">
+        Select groups to redrive or delete their jobs together.
+        {selectAll}
+      </div>
+    );
   }
   return (
     <div className="bulk dead-bulk" role="region" aria-label="Selected groups">
       <strong>
         {plural(chosen.reduce((sum, group) => sum + group.jobs, 0), 'job')} in {plural(chosen.length, 'group')}
       </strong>
+      {selectAll}
       <Button small icon="retry" onClick={() => onCommand('retry')}>
         Redrive
       </Button>

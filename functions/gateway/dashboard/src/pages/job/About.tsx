@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { useMe } from '../../api/me';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
+import { CopyButton } from '../../ui/CopyButton';
 import { RelativeTime } from '../../ui/RelativeTime';
 import { batchQuery } from '../batches/queries';
 import type { Job } from './queries';
@@ -84,7 +85,8 @@ export function About({ job }: { job: Job }) {
       <Fact name="Trace id">
         <Link href={paths.jobs({ traceId: job.traceId })} className="mono" title="All jobs of this trace">
           {job.traceId}
-        </Link>
+        </Link>{' '}
+        <CopyButton text={job.traceId} label="Copy the trace id" />
       </Fact>
       <Fact name="Trace">
         {traceUrl !== null && (

@@ -59,7 +59,10 @@ export default function JobPage() {
         title={job.jobType}
         lead={
           <span className="job-lead">
-            <StatusBadge status={job.status} /> <code>{job.jobId}</code> <CopyButton text={job.jobId} label="Copy the job id" />
+            <StatusBadge status={job.status} />{' '}
+            <span className="job-id">
+              <code>{job.jobId}</code> <CopyButton text={job.jobId} label="Copy the job id" />
+            </span>
             <GroupLink job={job} flowsOnly />
           </span>
         }

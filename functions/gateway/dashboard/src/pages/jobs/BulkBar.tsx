@@ -9,22 +9,34 @@ interface Props {
   filters: Filters;
   selected: readonly string[];
   all: boolean; // all shown rows are selected
+  onAll: () => void; // cards have no row of headings with a box for all
   onDone: () => void;
 }
 
 /** BulkBar sends a command to the selected jobs, or to all that match the filters. */
-export function BulkBar({ filters, selected, all, onDone }: Props) {
+export function BulkBar({ filters, selected, all, onAll, onDone }: Props) {
   const [everything, setEverything] = useState(false);
   const [command, setCommand] = useState<BulkCommand>();
   const none = selected.length === 0;
   const wide = everything && all;
 
+  const selectAll = !all && (
+    <Button small className="cards-only" onClick={onAll}>
+      Select all that are shown
+    </Button>
+  );
   if (none) {
-    return <p className="muted small bulk">Select jobs to cancel, retry, reschedule or delete them together.</p>;
+    return (
+      <div className="muted small bulk">
+        Select jobs to cancel, retry, reschedule or delete them together.
+        {selectAll}
+      </div>
+    );
   }
   return (
     <div className="bulk" role="region" aria-label="Selected jobs">
       <strong>{wide ? 'Everything that matches is selected' : `${plural(selected.length, 'job')} selected`}</strong>
+      {selectAll}
       {all && (
         <Button small variant="quiet" onClick={() => setEverything(!everything)}>
           {wide ? `Only the ${plural(selected.length, 'job')} shown` : 'Select everything that matches'}

@@ -45,7 +45,13 @@ export default function JobsPage() {
       </PageHeader>
       <FilterBar filters={filters} tags={tags} onChange={setFilters} />
       {operate && rows.length > 0 && (
-        <BulkBar filters={filters} selected={selected} all={selected.length === rows.length} onDone={() => setSelection(NONE)} />
+        <BulkBar
+          filters={filters}
+          selected={selected}
+          all={selected.length === rows.length}
+          onAll={() => setSelection(new Set(rows.map(({ jobId }) => jobId)))}
+          onDone={() => setSelection(NONE)}
+        />
       )}
       <Card flush>
         {news.fresh.length > 0 && (

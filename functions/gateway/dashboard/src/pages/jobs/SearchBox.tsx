@@ -2,11 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useMe } from '../../api/me';
 import { ownersQuery } from '../../api/owners';
-import { statsQuery } from '../../api/queries';
+import { jobTypesQuery, statsQuery } from '../../api/queries';
 import { Combobox } from '../../ui/Combobox';
 import { Icon } from '../../ui/Icon';
 import { useShortcuts } from '../../ui/shortcuts';
+import type { Schema } from '../new/schema';
 import type { Filters } from './filters';
+import { payloadPaths } from './payloadPaths';
 import { complete, parseQuery, suggestions, writeQuery, type Known } from './query';
 
 interface Props {
@@ -34,7 +36,7 @@ export function SearchBox({ filters, tags, onSearch }: Props) {
         type="search"
         className="input"
         label="Search jobs"
-        placeholder="type:INVOICE tag:order-* since:yesterday, an id, a key, a part of a tag or of an error…"
+        placeholder={`type:INVOICE ${known['payload'] ? 'payload:orderId:A-17' : 'tag:order-*'} since:yesterday, an id, a key, a part of a tag or of an error…`}
         maxLength={2000}
         value={text}
         onChange={setText}
@@ -52,13 +54,17 @@ export function SearchBox({ filters, tags, onSearch }: Props) {
   );
 }
 
-/** useKnown returns the names that a search can suggest: of types, queues, error codes, tags and owners. */
+/** useKnown returns the names that a search can suggest: of types, queues, error codes, tags, owners and members of payloads. */
 function useKnown(text: string, tags: readonly string[]): Known {
-  const { installation } = useMe();
+  const { installation, sealing } = useMe();
   const stats = useQuery({ ...statsQuery, staleTime: 30_000 });
   const word = /(?:owner:)?"?([^\s":]*)$/i.exec(text)?.[1] ?? '';
   const owners = useQuery({ ...ownersQuery(word), enabled: installation && word !== '' });
+  const types = useQuery({ ...jobTypesQuery, enabled: !sealing && /(^|\s)payload:\S*$/i.test(text) });
+  const { type } = parseQuery(text).texts;
+  const described = types.data?.jobTypes.filter(({ name }) => type === undefined || name === type) ?? [];
   return {
+    ...(!sealing && { payload: described.flatMap(({ schema }) => (schema ? payloadPaths(schema as Schema) : [])).map((path) => `${path}:`) }),
     type: stats.data?.types.map(({ jobType }) => jobType) ?? [],
     queue: stats.data?.queues.map(({ queue }) => queue) ?? [],
     code: stats.data?.failures['30d'].errorCodes.flatMap(({ errorCode }) => errorCode ?? []) ?? [],

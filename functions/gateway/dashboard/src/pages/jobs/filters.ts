@@ -3,7 +3,7 @@ import { midnight } from '../../format/time';
 import { STATUSES, type Status } from '../../ui/StatusBadge';
 
 /** TEXTS are the filters whose value is any text, in the order in which the page offers them. */
-export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'batchId', 'fanOutId', 'ownerId'] as const;
+export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'payload', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'batchId', 'fanOutId', 'ownerId'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
 

@@ -14,6 +14,11 @@ describe('a typed search', () => {
     expect(read('tag:order-* owner:"Müller & \\"Söhne\\"" code:none')).toEqual({ tag: 'order-*', ownerId: 'Müller & "Söhne"', noErrorCode: 'true' });
     expect(read('code:A.B')).toEqual({ errorCode: 'A.B' });
   });
+  it('takes a path and a value of the payload', () => {
+    expect(read('payload:order.id:A-17 type:X')).toEqual({ payload: 'order.id:A-17', type: 'X' });
+    expect(read('payload:note:"two \\"words\\"" y')).toEqual({ payload: 'note:two "words"', q: 'y' });
+    expect(read('payload:"note:two words" PAYLOAD:[\'a\']:5"')).toEqual({ payload: '[\'a\']:5"' });
+  });
   it('takes a colon that follows no qualifier, and a text in quotes, as text', () => {
     expect(read('dial: refused')).toEqual({ q: 'dial: refused' });
     expect(read('"type:X is not known"')).toEqual({ q: 'type:X is not known' });
@@ -30,6 +35,7 @@ describe('a typed search', () => {
     setTimes('utc');
     for (const search of [
       { status: ['RUNNING', 'FAILED'], type: 'EMAIL', tag: 'a b', q: 'card declined', ownerId: 'a"b\\c', since: '24h' },
+      { payload: 'a.b[0]:x y', q: 'z' }, { payload: '[\'a "b"\']:c:"d"' }, { payload: 'a:5"' },
       { q: 'type:X' }, { q: '"in quotes"' }, { q: 'a  b' }, { q: '\\ "' }, { noErrorCode: 'true', after: 'a', batchId: 'b', fanOutId: 'c' },
       { since: '2026-11-27T00:00:00.000Z', endedUntil: '2026-11-27T10:30:00.000Z', endedSince: 'yesterday', until: 'soon' },
       { idempotencyKey: 'k', orderingKey: 'none', traceId: 't', errorCode: 'X', queue: 'q' }, {},
@@ -56,6 +62,14 @@ describe('suggestions', () => {
     expect(names('x since:')).toContain('since:yesterday');
     expect(names('status:failed,ru')).toEqual(['status:failed,running']);
     expect(names('owner:"müller &')).toEqual(['owner:"Müller & Söhne"']);
+  });
+  it('name paths of payloads, behind which a value is typed', () => {
+    const known = { payload: ['order.id:', 'vip:'] };
+    expect(suggestions('x payload:or', known)).toEqual([{ name: 'payload:order.id:', hint: '', whole: false }]);
+    expect(suggestions('payload:order.id:', known)).toEqual([]);
+    expect(complete('x payload:or', suggestions('payload:or', known)[0]!)).toBe('x payload:order.id:');
+    expect(suggestions('pay', known).map(({ name }) => name)).toEqual(['payload:']);
+    expect(suggestions('pay', {})).toEqual([]);
   });
   it('replace the part at the end', () => {
     const first = (text: string) => complete(text, suggestions(text, known)[0]!);

@@ -17,6 +17,7 @@ export const QUALIFIERS: readonly Qualifier[] = [
   { name: 'queue', means: 'queue', filter: 'queue' },
   { name: 'code', means: 'error code, or none', filter: 'errorCode' },
   { name: 'tag', means: 'tag, or its beginning and *', filter: 'tag' },
+  { name: 'payload', means: 'value in the payload, as order.id:17', filter: 'payload' },
   { name: 'owner', means: 'owner', filter: 'ownerId' },
   { name: 'since', means: 'accepted from then on', filter: 'since' },
   { name: 'until', means: 'accepted before then', filter: 'until' },
@@ -31,7 +32,7 @@ export const QUALIFIERS: readonly Qualifier[] = [
 ];
 
 const NO_CODE = 'none';
-const TOKEN = /(?:[^\s":]+:)?"(?:[^"\\]|\\.)*"?|\S+/g;
+const TOKEN = /(?:[^\s":]+:){0,2}"(?:[^"\\]|\\.)*"?|\S+/g; // the value of payload:path:"two words" is behind its second colon
 
 /** qualifierOf splits a part of a search at its colon; undefined: it is plain text. */
 function qualifierOf(part: string): { qualifier: Qualifier; value: string } | undefined {
@@ -41,7 +42,7 @@ function qualifierOf(part: string): { qualifier: Qualifier; value: string } | un
 }
 
 function unquoted(text: string): string {
-  return text.startsWith('"') ? text.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1') : text;
+  return text.replace(/(^|^[^"]*:)"((?:[^"\\]|\\.)*)"?$/, (_, before: string, inside: string) => before + inside.replace(/\\(.)/g, '$1'));
 }
 
 function inQuotes(text: string): string {
@@ -123,7 +124,7 @@ function isPlain(q: string): boolean {
   return q === '' || (read['q'] === q && Object.keys(read).length === 1);
 }
 
-/** Known are the values that a search can suggest, by the name of their qualifier. */
+/** Known are the values that a search can suggest, by the name of their qualifier; of payload they are paths. Without it, payloads are sealed. */
 export type Known = Partial<Record<string, readonly string[]>>;
 
 export interface Suggestion {
@@ -142,7 +143,7 @@ const MOST = 10;
 
 /** lastPart returns the part of a search at its end, which suggestions complete; empty after a space. */
 function lastPart(text: string): string {
-  return /((?:[^\s":]+:)?"(?:[^"\\]|\\.)*"?|\S+)$/.exec(text)?.[0] ?? '';
+  return /((?:[^\s":]+:){0,2}"(?:[^"\\]|\\.)*"?|\S+)$/.exec(text)?.[0] ?? '';
 }
 
 /** suggestions completes the part of a search at its end: to a qualifier, or to a known value. */
@@ -152,12 +153,12 @@ export function suggestions(text: string, known: Known): Suggestion[] {
   const valuesOf = (qualifier: Qualifier, wanted: string, before = '') =>
     [...new Set([...(ALWAYS[qualifier.name] ?? []), ...(known[qualifier.name] ?? [])])]
       .filter((value) => value.toLowerCase().includes(wanted.toLowerCase()) && value !== wanted)
-      .map((value) => ({ name: `${qualifier.name}:${before}${quoted(value)}`, hint: qualifier.means.replace(/,.*/, ''), whole: true }));
+      .map((value) => ({ name: `${qualifier.name}:${before}${quoted(value)}`, hint: qualifier.filter === 'payload' ? '' : qualifier.means.replace(/,.*/, ''), whole: !value.endsWith(':') }));
   if (at !== undefined) {
     const before = at.qualifier.filter === 'status' ? at.value.slice(0, at.value.lastIndexOf(',') + 1) : ''; // several states
     return valuesOf(at.qualifier, at.value.slice(before.length), before).slice(0, MOST);
   }
-  const names = QUALIFIERS.filter(({ name }) => name.startsWith(part.toLowerCase()))
+  const names = QUALIFIERS.filter(({ name }) => name.startsWith(part.toLowerCase()) && (name !== 'payload' || known['payload'] !== undefined))
     .map(({ name, means }) => ({ name: `${name}:`, hint: means, whole: false }));
   const values = part.length < 2 ? [] : QUALIFIERS.flatMap((qualifier) => valuesOf(qualifier, part));
   return [...values, ...names].slice(0, MOST);

@@ -7,6 +7,7 @@ import { paths } from '../../app/paths';
 import { count, plural } from '../../format/number';
 import { usePolling } from '../../live/live';
 import { Card } from '../../ui/Card';
+import { CopyButton } from '../../ui/CopyButton';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Fact, Facts } from '../../ui/Facts';
 import { Fold } from '../../ui/Fold';
@@ -50,6 +51,9 @@ function About({ operation }: { operation: Schemas['Operation'] }) {
           <Progress operation={operation} />
         </div>
         <Facts>
+          <Fact name="Id">
+            <span className="mono">{operation.operationId}</span> <CopyButton text={operation.operationId} label="Copy the id" />
+          </Fact>
           <Fact name="Jobs reached">{count(progress.matched)}</Fact>
           <Fact name="Carried out">{count(progress.applied)}</Fact>
           <Fact name="Not confirmed yet">{count(Math.max(0, progress.asked - progress.applied - progress.refused))}</Fact>
