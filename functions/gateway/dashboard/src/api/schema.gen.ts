@@ -2200,7 +2200,7 @@ export interface components {
          */
         MaxRetryCount: number;
         /**
-         * @description How long one attempt may run. The installation may have a different default for a job type.
+         * @description How long one attempt may run, at most 7 days. The installation may have a different default for a job type.
          * @default 600000
          */
         TimeoutMs: number;

@@ -1,0 +1,1 @@
+import{ft as e}from"./Skeleton-C1Y0Id36.js";var t=e();function n({tone:e=`plain`,children:n}){return(0,t.jsx)(`span`,{className:`badge badge-${e}`,children:n})}export{n as t};

@@ -1,1 +1,0 @@
-import{ft as e}from"./Skeleton-BO5iPzj2.js";var t=e();function n({tone:e=`plain`,children:n}){return(0,t.jsx)(`span`,{className:`badge badge-${e}`,children:n})}export{n as t};

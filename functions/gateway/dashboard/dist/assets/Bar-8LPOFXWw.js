@@ -1,0 +1,1 @@
+import{ft as e}from"./Skeleton-C1Y0Id36.js";var t=e();function n({label:e,value:n,max:r,tone:i}){return(0,t.jsx)(`progress`,{className:i?`bar bar-toned status-${i.toLowerCase()}`:`bar`,"aria-label":e,value:Math.min(n,r),max:Math.max(r,1)})}export{n as t};

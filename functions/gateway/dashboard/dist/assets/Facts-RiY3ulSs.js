@@ -1,1 +1,0 @@
-import{ft as e}from"./Skeleton-BO5iPzj2.js";var t=e();function n({children:e}){return(0,t.jsx)(`dl`,{className:`facts`,children:e})}function r({name:e,children:n}){return(0,t.jsxs)(`div`,{children:[(0,t.jsx)(`dt`,{children:e}),(0,t.jsx)(`dd`,{children:n})]})}export{n,r as t};

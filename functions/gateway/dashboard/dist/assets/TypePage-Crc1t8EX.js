@@ -1,1 +1,0 @@
-import{tt as e}from"./index-DNnibcc3.js";import{t}from"./SubjectPage-C1nkOJPU.js";import{ft as n}from"./Skeleton-BO5iPzj2.js";var r=n();function i(){let{jobType:n=``}=e({strict:!1});return(0,r.jsx)(t,{subject:{kind:`type`,name:n}},n)}export{i as default};
