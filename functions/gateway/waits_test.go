@@ -32,7 +32,7 @@ type waitAnswer struct {
 }
 
 // attemptOf submits a job, and claims an attempt of it.
-func (c *client) attemptOf(h *fixture, p *puller) (id, token string) {
+func (c *client) attemptOf(p *puller) (id, token string) {
 	c.t.Helper()
 	id = c.post("/api/jobs", `{"jobType": "MAIL", "queue": "mail", "payload": {}}`).want(http.StatusAccepted).jobID().String()
 	p.giveOf(uuid.MustParse(id), id+".1.secret")
@@ -53,7 +53,7 @@ func TestAHandlerWaitsForAnEvent(t *testing.T) {
 	p := newPuller(t)
 	h := openPulling(t, p)
 	c := h.as("acme", "work", "submit", "read")
-	id, token := c.attemptOf(h, p)
+	id, token := c.attemptOf(p)
 	const wait = `{"name": "paid", "timeoutMs": 60000, "event": {"type": "com.shop.paid", "match": {"order": "17"}}}`
 	got := c.wait(token, wait+`, {"name": "ever", "event": {"type": "com.shop.never"}}`)
 	if w := got.Waits[0]; w.Status != "OPEN" || w.Until == nil || got.DelayMs == nil || *got.DelayMs > 60_000 || *got.DelayMs < 50_000 {
@@ -97,7 +97,7 @@ func TestAHandlerCallsJobs(t *testing.T) {
 	p := newPuller(t)
 	h := openPulling(t, p)
 	c := h.as("acme", "work", "submit", "read", "operate")
-	id, token := c.attemptOf(h, p)
+	id, token := c.attemptOf(p)
 	const call = `{"name": "pack", "group": "all", "job": {"jobType": "MAIL", "payload": {"n": 1}, "tags": ["x"]}}`
 	first, again := c.wait(token, call), c.wait(token, strings.Replace(call, `"n": 1`, `"n": 2`, 1))
 	child := first.Waits[0].Job
@@ -128,7 +128,7 @@ func TestWaitsThatCannotBeAreRefused(t *testing.T) {
 	p := newPuller(t)
 	h := openPulling(t, p)
 	c := h.as("acme", "work", "submit", "read")
-	id, token := c.attemptOf(h, p)
+	id, token := c.attemptOf(p)
 	const event = `"event": {"type": "a"}`
 	for waits, path := range map[string]string{
 		``:                            "waits",
@@ -216,7 +216,7 @@ func TestAHookSendsEvents(t *testing.T) {
 		withHooks(t, hooks)(cfg)
 	})
 	c := h.as("acme", "work", "submit", "read")
-	_, token := c.attemptOf(h, p)
+	_, token := c.attemptOf(p)
 	const wait = `{"name": "paid", "event": {"type": "com.shop.paid", "source": "/hooks/pushes", "match": {"order": 17}}}`
 	c.wait(token, wait)
 	var kept struct{ Jobs int }

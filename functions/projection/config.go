@@ -32,7 +32,8 @@ func (c Config) check() error {
 	}{
 		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
 		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, auditstore.MinAge},
-		{"RETAIN_EVENTS", c.Events, leastRetention}, {"RETAIN_REJECTED", c.Rejected, leastRetention}, {"FORGET_AFTER", c.Forget, jobevent.RecordsGone},
+		{"RETAIN_EVENTS", c.Events, leastRetention}, {"RETAIN_REJECTED", c.Rejected, leastRetention},
+		{"FORGET_AFTER", c.Forget, jobevent.RecordsGone},
 	} {
 		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {
 			return fmt.Errorf("%s: %s is shorter than %s", setting.name, setting.age, setting.least)

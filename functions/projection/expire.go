@@ -54,9 +54,12 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{deleted: withGrace(cfg.Forget), audit: cfg.Audit, events: cfg.Events, rejected: cfg.Rejected, ages: statusstore.Ages{
-		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
-	}}
+	return expiry{
+		deleted: withGrace(cfg.Forget), audit: cfg.Audit, events: cfg.Events, rejected: cfg.Rejected,
+		ages: statusstore.Ages{
+			Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
+		},
+	}
 }
 
 // expire takes a step of the walk when it is due, and returns when the next one is. A failure to delete does not delay

@@ -54,7 +54,7 @@ func TestHandlersWaitForEventsAndCallJobs(t *testing.T) {
 			out.Boxes, err = worker.CallAll(ctx, a, "pack", &packTask, in.Items, func(r *client.JobRequest) { r.MaxRetryCount = new(int) })
 			return out, err
 		})
-		worker.HandleTask(w, &packTask, func(ctx context.Context, a *worker.Attempt, item string) (int, error) {
+		worker.HandleTask(w, &packTask, func(ctx context.Context, _ *worker.Attempt, item string) (int, error) {
 			switch item {
 			case "broken":
 				return 0, errors.New("it is broken")

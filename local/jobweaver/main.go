@@ -44,7 +44,8 @@ func newRoot() *cobra.Command {
 		"output format: text, json (the API's response), yaml (the same) or name (only ids)")
 	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+cli.DefaultURL+"\")")
 	root.AddCommand(
-		jobcmd.NewSubmit(), jobcmd.NewEvent(), jobcmd.NewGet(), jobcmd.NewList(), jobcmd.NewWatch(), jobcmd.NewLogs(), jobcmd.NewDead(),
+		jobcmd.NewSubmit(), jobcmd.NewEvent(), jobcmd.NewGet(), jobcmd.NewList(), jobcmd.NewWatch(), jobcmd.NewLogs(),
+		jobcmd.NewDead(),
 		jobcmd.NewCommand("cancel", "Cancel a job that has not ended"),
 		jobcmd.NewCommand("retry", "Run a failed or cancelled job again"),
 		jobcmd.NewCommand("delete", "Delete a job that has ended"),

@@ -48,7 +48,8 @@ type EventWait struct {
 	Match   map[string]json.RawMessage // by path: scalars that the data must have
 }
 
-// DecodeWorkWaits reads a request to wait. It returns all problems as an *apierror.Error. A WorkWait.Job is not checked.
+// DecodeWorkWaits reads a request to wait. It returns all problems as an *apierror.Error. A WorkWait.Job is not
+// checked.
 func DecodeWorkWaits(body []byte) (WorkWaits, error) {
 	var all WorkWaits
 	if p := strictjson.Scan(body, ""); p != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // PayloadsSealed is why a filter by payload is refused where there is a keyset.
-const PayloadsSealed = "cannot be a filter: the keyset of ENCRYPTION_KEYSET_FILE seals payloads, which no search can read"
+const PayloadsSealed = "cannot be a filter: the keyset of ENCRYPTION_KEYSET_FILE seals payloads, " +
+	"which no search can read"
 
 // SealWarning logs that sealed values cannot be opened, at most once a second: with a wrong keyset every request would
 // log it.

@@ -39,7 +39,9 @@ func compileEvent(template map[string]any) (node, error) {
 
 // Event makes the event of a request, and its attributes as they are stored. The id of the message is the event's, so
 // that a message is one event however often it is sent.
-func (h *Hook) Event(header http.Header, body []byte, id string) (e waitstore.Event, attributes json.RawMessage, err error) {
+func (h *Hook) Event(
+	header http.Header, body []byte, id string,
+) (e waitstore.Event, attributes json.RawMessage, err error) {
 	in, err := read(header, body)
 	if err != nil {
 		return e, nil, apierror.New(apierror.InvalidEvent, "%s", err)

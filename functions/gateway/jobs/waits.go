@@ -57,7 +57,8 @@ func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
 	for i := range stored {
 		w := &stored[i]
 		shown[i] = wait{
-			Name: w.Name, Status: w.Status, CreatedAt: w.CreatedAt.UTC(), Until: jobview.UTC(w.Until), DoneAt: jobview.UTC(w.DoneAt),
+			Name: w.Name, Status: w.Status,
+			CreatedAt: w.CreatedAt.UTC(), Until: jobview.UTC(w.Until), DoneAt: jobview.UTC(w.DoneAt),
 			Event:    open(sealing.OfJob(job.JobID, sealing.Wait), []byte(w.Sealed)),
 			Received: open(sealing.OfJob(w.EventNumber, sealing.Payload), w.Event),
 		}

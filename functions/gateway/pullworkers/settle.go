@@ -76,8 +76,8 @@ type Attempt struct {
 	Owner   apidb.Owner // whose attempts the worker may have
 }
 
-// AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for one
-// that is over or in other hands.
+// AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for
+// one that is over or in other hands.
 func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()

@@ -36,8 +36,8 @@ type eventResult struct {
 }
 
 // SubmitEvents is POST /events. An event of TypeSubmit, or with a jobType in the URL, becomes a job; any other is kept
-// for handlers that wait for it. Either all events of a batch are accepted, or none. An event that can never be accepted
-// is answered with 400, 413 or 415, after which Knative's dispatchers do not send it again.
+// for handlers that wait for it. Either all events of a batch are accepted, or none. An event that can never be
+// accepted is answered with 400, 413 or 415, after which Knative's dispatchers do not send it again.
 func (a *API) SubmitEvents(c *gin.Context) error {
 	in, err := readEvents(c)
 	if err != nil {

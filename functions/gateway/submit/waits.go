@@ -42,7 +42,8 @@ func (in *received) forWaits(params url.Values) (bool, error) {
 	}
 	if jobs > 0 && jobs < len(in.events) {
 		return false, apierror.New(apierror.InvalidEvent,
-			"a batch has either events that submit jobs, of type %s or with ?jobType=, or events for handlers that wait", jobevent.TypeSubmit)
+			"a batch has either events that submit jobs, of type %s or with ?jobType=, or events for handlers that wait",
+			jobevent.TypeSubmit)
 	}
 	return jobs == 0 && len(in.events) > 0, nil
 }

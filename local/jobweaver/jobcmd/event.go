@@ -23,9 +23,9 @@ func newEventSend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send TYPE [DATA]",
 		Short: "Send a CloudEvent to the handlers that wait for it",
-		Long: "DATA is JSON. The jobs whose handlers wait for an event like this run again at once. A handler that begins to\n" +
-			"wait later gets the event, too, for as long as it is kept (RETAIN_EVENTS). An event with the same source and id\n" +
-			"counts once.",
+		Long: "DATA is JSON. The jobs whose handlers wait for an event like this run again at once. A handler\n" +
+			"that begins to wait later gets the event, too, for as long as it is kept (RETAIN_EVENTS). An event\n" +
+			"with the same source and id counts once.",
 		Args: cli.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.Type = args[0]

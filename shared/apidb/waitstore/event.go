@@ -62,7 +62,8 @@ func (s *Store) Keep(ctx context.Context, entry *apidb.Audit, events []Event) ([
 func keep(ctx context.Context, q *gen.Queries, e *Event) (Receipt, error) {
 	keys := keysOfEvent(e.OwnerID, e)
 	n, err := q.EventKeep(ctx, gen.EventKeepParams{
-		EventNumber: e.Number, OwnerID: e.OwnerID, Source: e.Source, EventID: e.ID, EventType: e.Type, Event: e.Sealed, Keys: keys,
+		EventNumber: e.Number, OwnerID: e.OwnerID, Source: e.Source, EventID: e.ID, EventType: e.Type,
+		Event: e.Sealed, Keys: keys,
 	})
 	if err != nil || n == 0 {
 		return Receipt{Replayed: true}, err

@@ -142,8 +142,8 @@ func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
 	return nil
 }
 
-// reschedule lets the job run now if it waits after the attempt that asked. again is when to look again, since it cannot
-// be known yet whether the job will run, or another command is not answered.
+// reschedule lets the job run now if it waits after the attempt that asked. again is when to look again, since it
+// cannot be known yet whether the job will run, or another command is not answered.
 func (l *look) reschedule(ctx context.Context, asked int) (again time.Duration, err error) {
 	attempt := int(l.job.Attempt)
 	over := true // the attempt that asked

@@ -105,9 +105,9 @@ type Parent struct {
 	TraceID uuid.UUID
 }
 
-// Ask stores waits of a job, and returns how they stand in the order of asked. A wait that the job has already stands as
-// before, whatever is asked now. If the event of a wait has come before, the wait is done at once. A child that has no
-// job yet, Child is nil, is the caller's to make, with ChildEvent. The error is ErrNoJob, ErrOver, or ErrFull.
+// Ask stores waits of a job, and returns how they stand in the order of asked. A wait that the job has already stands
+// as before, whatever is asked now. If the event of a wait has come before, the wait is done at once. A child that has
+// no job yet, Child is nil, is the caller's to make, with ChildEvent. The error is ErrNoJob, ErrOver, or ErrFull.
 func (s *Store) Ask(
 	ctx context.Context, owner apidb.Owner, jobID uuid.UUID, attempt int, asked []Asked,
 ) (parent Parent, waits []Wait, err error) {

@@ -49,7 +49,8 @@ var errNoResult = &Failure{Code: "WORKER.NO_RESULT", Message: "the batch handler
 
 // HandleBatch registers the handler of a task that takes many jobs at once, such as one that calls an API which does.
 // It is called with the jobs that arrive within Wait, and ends each of them with Return. An error, or a panic, ends
-// those that have no result yet. Each job is settled, retried and cancelled alone. ctx ends when all of them should end.
+// those that have no result yet. Each job is settled, retried and cancelled alone. ctx ends when all of them should
+// end.
 func HandleBatch[In, Out any](
 	w *Worker, task *client.Task[In, Out], o BatchOptions,
 	run func(ctx context.Context, items []*BatchItem[In, Out]) error,

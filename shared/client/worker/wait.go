@@ -27,10 +27,10 @@ type EventWait struct {
 	Timeout time.Duration  // 0: as long as it takes
 }
 
-// Receive waits for a CloudEvent that is sent to the gateway, by a client, a hook, a trigger or a person. It returns the
-// event also if it came before, or nil if the time is over. Until then it returns a *durable.Snooze, which the handler
-// returns as its error: it keeps no slot, and is called again when the event has come. An event is given to a job once.
-// The name must differ from those of the attempt's steps and other waits.
+// Receive waits for a CloudEvent that is sent to the gateway, by a client, a hook, a trigger or a person. It returns
+// the event also if it came before, or nil if the time is over. Until then it returns a *durable.Snooze, which the
+// handler returns as its error: it keeps no slot, and is called again when the event has come. An event is given to a
+// job once. The name must differ from those of the attempt's steps and other waits.
 func Receive(ctx context.Context, a *Attempt, name string, wait EventWait) (*client.CloudEvent, error) {
 	stands, err := a.await(ctx, client.WorkWait{Name: name, Timeout: wait.Timeout, Event: &client.EventWait{
 		Type: wait.Type, Source: wait.Source, Subject: wait.Subject, Match: wait.Match,

@@ -99,7 +99,7 @@ test('limits and running attempts of an owner are on no page of another, and no 
 });
 
 test('each role is shown the pages and the actions that it may use', async ({ page, site, open, api, unique }) => {
-  const reading = ['Overview', 'Jobs', 'Batches', 'Flows', 'Dead letters', 'Schedules', 'Limits and pauses', 'Workers', 'Operations'];
+  const reading = ['Overview', 'Jobs', 'Batches', 'Flows', 'Dead letters', 'Schedules', 'Limits and pauses', 'Workers', 'Operations', 'Alerts'];
   const roles = [
     { roles: ['submit'], sees: ['New job'] },
     { roles: ['read'], sees: reading, acts: false },

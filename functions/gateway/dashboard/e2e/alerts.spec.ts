@@ -24,6 +24,7 @@ async function receiver() {
 }
 
 test('an alert is created, tested, fires at failures, is changed, paused and deleted', async ({ page, open, api, faults, unique }) => {
+  test.setTimeout(180_000); // each look at an alert is 10 s after the last
   const { url, got, close } = await receiver();
   const errorCode = `DEMO.${unique}`;
   await open('/alerts');
