@@ -33,6 +33,8 @@ const Name = "cron"
 const (
 	// idle is the longest sleep of the clock.
 	idle = 10 * time.Second
+	// alertPatience bounds a look at the alerts.
+	alertPatience = 5 * time.Second
 	// tidyEvery is how often old ticks are dropped, and schedules that were sealed with a former key are sealed anew.
 	tidyEvery = 10 * time.Minute
 	// sayTry bounds the only attempt to publish a created job.
@@ -144,34 +146,45 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		waits.Failed, looksIn = append(waits.Failed, err), idle
 	}
 	f.waking.Note(ctx, errors.Join(waits.Failed...))
-	notices, alertsIn := f.alert(ctx)
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // published at once, so that nothing is left at the end
 	commands := slices.Concat(fired.Cancels, waits.Commands)
-	events, err := eventsOf(ctx, fired, swept.Jobs, notices, commands)
+	events, err := eventsOf(ctx, fired, swept.Jobs, commands)
 	if err != nil {
 		return nil, 0, err
 	}
 	events = f.handOver(ctx, events)
+	notices, alertsIn, err := f.alert(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	events = append(events, f.handOver(ctx, notices)...)
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
 	return events, max(0, min(next, sweepsIn, looksIn, alertsIn)-time.Since(looked)), nil
 }
 
-// alert looks at the alerts if that is due, and returns the jobs of their notices. Its failure does not hold up the
-// pass.
-func (f *Function) alert(ctx context.Context) (notices []jobevent.Created, next time.Duration) {
+// alert looks at the alerts if that is due, and returns the jobs of their notices. Neither its failure nor the size of
+// what it counts holds up schedules: it comes after them, and has alertPatience.
+func (f *Function) alert(ctx context.Context) (notices []jobevent.Item, next time.Duration, err error) {
 	if next = time.Until(f.alertsAt); next > 0 {
-		return nil, next
+		return nil, next, nil
 	}
+	looking, cancel := context.WithTimeout(ctx, alertPatience)
+	defer cancel()
 	rules := alertstore.Rules{Queues: f.rules.Queues, Sealer: f.rules.Sealer, KeepTrace: telemetry.TracingOf(ctx).KeepsNew}
-	done, next, err := f.store.alerts.Evaluate(ctx, rules)
+	done, next, err := f.store.alerts.Evaluate(looking, rules)
 	if err != nil {
 		next = idle
 	}
 	f.alerting.Note(ctx, errors.Join(append(done.Failed, err)...))
 	f.alertsAt = time.Now().Add(next)
-	return done.Jobs, next
+	for _, job := range done.Jobs {
+		if notices, err = created(ctx, notices, job, "send notice"); err != nil {
+			return nil, next, err
+		}
+	}
+	return notices, next, nil
 }
 
 // handOver passes events to Run. It returns them if Run has ended, because a ping may still tick during the drain.
@@ -202,30 +215,15 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 }
 
 func eventsOf(
-	ctx context.Context, fired schedulestore.Fired, following, notices []jobevent.Created, commands []commandstore.Command,
-) ([]jobevent.Item, error) {
-	var events []jobevent.Item
-	create := func(job jobevent.Created, span string) error {
-		e, err := apievent.Created(job)
-		if err != nil {
-			return err
-		}
-		telemetry.SetRoot(ctx, &e, span)
-		events = append(events, e)
-		return nil
-	}
+	ctx context.Context, fired schedulestore.Fired, following []jobevent.Created, commands []commandstore.Command,
+) (events []jobevent.Item, err error) {
 	for _, job := range fired.Jobs {
-		if err := create(job, "fire schedule"); err != nil {
+		if events, err = created(ctx, events, job, "fire schedule"); err != nil {
 			return nil, err
 		}
 	}
 	for _, job := range following {
-		if err := create(job, "end batch"); err != nil {
-			return nil, err
-		}
-	}
-	for _, job := range notices {
-		if err := create(job, "send notice"); err != nil {
+		if events, err = created(ctx, events, job, "end batch"); err != nil {
 			return nil, err
 		}
 	}
@@ -237,6 +235,16 @@ func eventsOf(
 		events = append(events, e)
 	}
 	return events, nil
+}
+
+// created appends the event of a new job.
+func created(ctx context.Context, to []jobevent.Item, job jobevent.Created, span string) ([]jobevent.Item, error) {
+	e, err := apievent.Created(job)
+	if err != nil {
+		return to, err
+	}
+	telemetry.SetRoot(ctx, &e, span)
+	return append(to, e), nil
 }
 
 // tidy deletes old ticks, and seals some of the schedules anew that were sealed with a former key.

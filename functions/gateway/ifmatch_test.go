@@ -49,7 +49,6 @@ func TestNoChangeOfATaggedResourceIgnoresIfMatch(t *testing.T) {
 	const schedule = `{"cron": "@daily", "job": ` + logJob + `}`
 	h.put("/api/schedules/s", schedule).want(http.StatusCreated)
 	const alert = `{"to": {"email": ["a@example.org"]}}`
-	h.put("/api/alerts/s", alert).want(http.StatusCreated)
 	for name, op := range changesOfTagged(t) {
 		t.Run(name, func(t *testing.T) {
 			method, path, _ := strings.Cut(name, " ")
@@ -73,6 +72,9 @@ func TestNoChangeOfATaggedResourceIgnoresIfMatch(t *testing.T) {
 				body = alert
 			case method == http.MethodPut:
 				body = schedule
+			}
+			if strings.HasPrefix(path, "/api/alerts") { // another change may have deleted it
+				h.put("/api/alerts/s", alert)
 			}
 			path = strings.NewReplacer("{jobId}", job(status), "{version}", "3", "{kind}", "type", "{name}", "s",
 				"{flowId}", uuid.NewString()).Replace(path)

@@ -11,7 +11,9 @@ GRANT UPDATE (
     elements, event, waits
 ) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON events, waits TO jobweaver_gateway;
-GRANT UPDATE (status, attempt, group_name, until_at, done_at, look_at, event_number, run) ON waits TO jobweaver_gateway;
+GRANT UPDATE (
+    status, attempt, group_name, until_at, done_at, look_at, event_type, match, keys, first_key, event_number, run
+) ON waits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;

@@ -66,7 +66,7 @@ func (r reader) alertFilter(a *Alert) bool {
 	}
 	switch string(r.Name) {
 	case "jobType":
-		name(&a.JobType, jobspec.WrongJobType)
+		name(&a.JobType, wrongAlertedType)
 	case "queue":
 		name(&a.Queue, jobspec.WrongQueue)
 	case "errorCode":
@@ -75,6 +75,14 @@ func (r reader) alertFilter(a *Alert) bool {
 		return false
 	}
 	return true
+}
+
+// wrongAlertedType refuses the type of the notices themselves, which no alert counts.
+func wrongAlertedType(jobType string) string {
+	if jobType == jobspec.Alert {
+		return "must not be that of the notices"
+	}
+	return jobspec.WrongJobType(jobType)
 }
 
 func (r reader) alertMember(a *Alert, checkURL func(string) error) bool {

@@ -11,8 +11,8 @@ import (
 
 // Limits of what handlers wait for.
 const (
-	MaxWaitsBytes  = 4 << 20
-	MaxWaits       = 100 // of one request
+	MaxWaitsBytes  = 12 << 20 // 20 jobs, which is what the kits send at once, of jobspec.MaxJobBytes each
+	MaxWaits       = 100      // of one request
 	MaxWaitName    = 200
 	MaxMatches     = 20 // members that a wait names
 	maxEventType   = 255

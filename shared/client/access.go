@@ -102,6 +102,7 @@ type Me struct {
 	Roles        []string `json:"roles"`
 	Installation bool     `json:"installation"` // it has the rights of an admin of the installation
 	TraceURL     string   `json:"traceUrl"`
+	Sealing      bool     `json:"sealing"` // payloads are sealed, and no filter finds jobs by their values
 }
 
 // WebhookSecrets are the keys by which receivers verify the messages of JobWeaver, newest first.

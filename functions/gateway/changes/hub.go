@@ -38,6 +38,9 @@ const (
 	// beginPatience is how long streams that were open before the hub listened wait for their reload event.
 	beginPatience = 250 * time.Millisecond
 
+	// payloadPatience bounds one look into payloads, for all values that streams look for.
+	payloadPatience = 500 * time.Millisecond
+
 	announceEvery = 50 * time.Millisecond // the interval between notifications of accepted jobs
 	statsEvery    = 5 * time.Second
 	hubPatience   = 5 * time.Second // for a statement
@@ -87,6 +90,7 @@ type Hub struct {
 	order     []uuid.UUID // the keys of changed, oldest first
 	reload    bool        // streams of lists have missed changes
 	over      bool        // too many jobs have changed; streams get a reload event
+	unfound   bool        // streams that filter by payload get a reload event soon
 	reloaded  time.Time
 	accepted  map[apidb.ChangeKind][]uuid.UUID // accepted or changed here, not yet announced
 	ring      ring
@@ -230,13 +234,12 @@ func (h *Hub) announce(ctx context.Context) {
 	}
 }
 
-// tidy removes jobs and values that no stream has named for a while, and statistics that no stream shows.
+// tidy removes jobs that no stream has named for a while, and statistics that no stream shows.
 func (h *Hub) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.followed, func(_ uuid.UUID, job *followed) bool { return job.isOver() })
 	maps.DeleteFunc(h.after, func(_ uuid.UUID, job *attended) bool { return job.isOver() })
-	maps.DeleteFunc(h.payloads, func(_ string, value *attended) bool { return value.isOver() })
 	for owner := range h.stats {
 		if h.lists[owner] == 0 {
 			delete(h.stats, owner)

@@ -62,9 +62,7 @@ func (h *Hub) look(ctx context.Context) error {
 		if err := h.jobs.FindAfter(ctx, jobs, after); err != nil {
 			return err
 		}
-		if err := h.jobs.FindPayloads(ctx, jobs, payloads); err != nil {
-			return err
-		}
+		h.findPayloads(ctx, jobs, payloads)
 	}
 	if err := h.addJobs(ctx, jobs, taken); err != nil {
 		return err
@@ -80,6 +78,33 @@ func (h *Hub) look(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// findPayloads finds which of the values that streams look for the jobs have. What these streams cost must not hold up
+// the others: if it takes longer than payloadPatience, they get a reload event after reloadEvery, and until then nothing
+// is looked for.
+func (h *Hub) findPayloads(ctx context.Context, jobs []jobstore.Changed, values []string) {
+	h.mu.Lock()
+	unfound := h.unfound
+	h.mu.Unlock()
+	if unfound || len(values) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, payloadPatience)
+	defer cancel()
+	if h.jobs.FindPayloads(ctx, jobs, values) == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unfound = true
+	time.AfterFunc(reloadEvery, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.unfound = false
+		h.ring.add(EventReload, reloadData("payloads change faster than they can be searched"), &event{found: true})
+		h.grow()
+	})
 }
 
 // take returns the jobs to read next, in the order in which they changed. If more have changed than can be read soon,

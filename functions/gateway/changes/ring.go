@@ -33,6 +33,7 @@ type event struct {
 	jobID uuid.UUID         // uuid.Nil: the event is about no single job
 	job   *jobstore.Changed // matched against filters; nil: for streams of jobID alone, or for all
 	lists bool              // only for streams of lists
+	found bool              // only for streams that filter by payload
 }
 
 // ring holds the latest events of a hub for all of its streams: a stream has only a place in it, the number of the last

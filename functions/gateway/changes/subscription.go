@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,9 +31,11 @@ func (s *Subscription) Missed() bool { return s.missed != "" }
 func (s *Subscription) wants(e *event) bool {
 	switch {
 	case s.JobID != uuid.Nil:
-		return e.jobID == s.JobID || e.jobID == uuid.Nil && !e.lists
+		return e.jobID == s.JobID || e.jobID == uuid.Nil && !e.lists && !e.found
 	case e.job != nil:
 		return s.Filter.Fits(s.Owner, e.job)
+	case e.found:
+		return s.Filter.Payload != ""
 	}
 	return e.jobID == uuid.Nil
 }
@@ -122,6 +125,7 @@ func (h *Hub) leave(s *Subscription, named []*attended) {
 	for _, of := range named {
 		of.leave()
 	}
+	maps.DeleteFunc(h.payloads, func(_ string, value *attended) bool { return value.by == 0 }) // each costs every look
 	if s.JobID != uuid.Nil {
 		return
 	}

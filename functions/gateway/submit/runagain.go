@@ -44,6 +44,10 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if old.JobType == jobspec.Alert && req.JobType != jobspec.Alert { // its payload has a URL that may be a secret
+		return edge.OfJob(id, apierror.New(apierror.InvalidStateTransition,
+			"a job that sends a notice runs again only as one of its type"))
+	}
 	by.For(old.OwnerID)
 	req.RunAgainOf, req.Event, by.keptFairnessKey = id, old.Event, old.FairnessKey
 	asked, err := a.make(req, by)

@@ -70,10 +70,15 @@ func (h *Alert) post(
 	if err != nil {
 		return invalidPayload(err)
 	}
-	_, err = h.caller.call(request, a, body, maxAnswer)
+	answer, err := h.caller.call(request, a, body, maxAnswer)
 	var failed *Failure
-	if errors.As(err, &failed) {
+	switch {
+	case !errors.As(err, &failed):
+	case answer == nil:
 		failed.Message = hidePath(failed.Message, request.URL)
+	default: // without the text of the answer, which may repeat a part of the URL
+		failed.Message = fmt.Sprintf("%s %s://%s/…: answered %d %s", request.Method, request.URL.Scheme, request.URL.Host,
+			answer.Status, http.StatusText(answer.Status))
 	}
 	return err
 }

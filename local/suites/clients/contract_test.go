@@ -169,7 +169,7 @@ func TestAFilterHasEveryParameterOfTheContract(t *testing.T) {
 	at := time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)
 	filter := client.Filter{
 		Status: []string{client.Failed}, Type: "A", Queue: "q", Tag: "t", OrderingKey: "o", ErrorCode: "e", TraceID: "i", IdempotencyKey: "k",
-		BatchID: "b", FanOutID: "f", After: "a", NoErrorCode: true, Search: "s", OwnerID: "w", EventSource: "/s", EventID: "1", Since: at, Until: at, EndedSince: at, EndedUntil: at,
+		BatchID: "b", FanOutID: "f", After: "a", NoErrorCode: true, Payload: "a:b", Search: "s", OwnerID: "w", EventSource: "/s", EventID: "1", Since: at, Until: at, EndedSince: at, EndedUntil: at,
 	}
 	if _, err := client.New(server.URL, "").ListPage(t.Context(), filter, 1, "c"); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (s *Store) Evaluate(ctx context.Context, rules Rules) (done Evaluated, next
 		if !stale && (a.Paused || moved == stateOf(a.Alert)) {
 			continue
 		}
-		created, err := s.settle(ctx, rules, a, now)
+		created, err := s.settle(ctx, rules, a)
 		if err != nil && ctx.Err() != nil {
 			return done, next, err
 		}
@@ -124,8 +124,8 @@ func decide(a gen.Alert, c Count, now time.Time) (state, jobspec.NoticeState) {
 	return s, ""
 }
 
-// settle decides again about the alert as it is now, while it is locked.
-func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert, now time.Time) ([]jobevent.Created, error) {
+// settle counts and decides again about the alert as it is now, while it is locked: what the pass counted may be old.
+func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert) ([]jobevent.Created, error) {
 	n := sending{store: s, rules: rules}
 	notify, done := s.db.BeginChange()
 	defer done()
@@ -141,7 +141,15 @@ func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert, now tim
 		if err != nil || row.Paused || !row.UpdatedAt.Equal(counted.UpdatedAt) {
 			return err
 		}
-		moved, notice := decide(row, counted.Count, now)
+		now, err := q.Now(ctx)
+		if err != nil {
+			return err
+		}
+		counts, err := countSince(ctx, q, []gen.Alert{row}, now)
+		if err != nil {
+			return err
+		}
+		moved, notice := decide(row, counts[0], now)
 		if moved == stateOf(row) {
 			return nil // another process was first
 		}
@@ -149,7 +157,7 @@ func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert, now tim
 			if row.FiringSince == nil { // a resolved one keeps when it began
 				row.FiringSince = some(moved.firingSince)
 			}
-			if err := n.send(ctx, q, &row, notice, counted.Count); err != nil {
+			if err := n.send(ctx, q, &row, notice, counts[0]); err != nil {
 				return err
 			}
 		}

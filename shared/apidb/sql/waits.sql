@@ -48,7 +48,8 @@ order by name
 on conflict (job_id, name) do update set
     status = excluded.status, attempt = excluded.attempt, group_name = excluded.group_name, until_at = excluded.until_at,
     done_at = case when excluded.status = 'OPEN' then null else coalesce(waits.done_at, excluded.done_at) end,
-    look_at = excluded.look_at, event_number = excluded.event_number, run = excluded.run;
+    look_at = excluded.look_at, event_type = excluded.event_type, match = excluded.match, keys = excluded.keys,
+    first_key = excluded.first_key, event_number = excluded.event_number, run = excluded.run;
 
 -- The oldest event of a type that matches, and that no wait of the job has got. Without keys every event matches.
 -- name: EventKept :one

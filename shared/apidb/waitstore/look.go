@@ -22,6 +22,9 @@ const (
 	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status of the job when it is
 	// SCHEDULED leads to a look at once, so this is for a status that comes late and for a command that is not answered.
 	lookAgain = time.Second
+	// lookAgainForChild is when the end of a parent is looked at again if a child has no job yet: a gateway that has
+	// kept the wait stores the job within its patience.
+	lookAgainForChild = time.Minute
 	// lookLater is when a wait is looked at again after its job was woken, unless the handler has asked by then: the
 	// scheduler's database may have been restored to a moment before.
 	lookLater = 10 * time.Minute
@@ -209,7 +212,11 @@ func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 			status = Closed
 		case waits[i].EventType != "" || child != nil && child.Status == jobstate.Completed:
 		default:
+			wasOpen := status == Open
 			status = Closed
+			if child == nil && wasOpen { // the gateway may be about to store it
+				again = lookAgainForChild
+			}
 			if child != nil && !child.Status.Terminal() {
 				var err error
 				if again, err = l.command(ctx, child.JobID, jobevent.CommandCancel, nil); err != nil {

@@ -273,6 +273,8 @@ func (t *asking) findChildren(ctx context.Context, waits []Wait) error {
 			w.Run, w.Child, w.Status = w.Run+1, nil, Open
 		case w.Child.Status.Terminal():
 			w.Status = Done
+		default: // it runs, perhaps because a person has retried it
+			w.Status, w.DoneAt = Open, nil
 		}
 	}
 	return nil

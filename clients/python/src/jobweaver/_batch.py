@@ -24,12 +24,22 @@ class Batches:
         """Runs an attempt in a batch, and returns its output."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[Any] = loop.create_future()
-        self._items.append((payload, attempt, ended))
+        item = (payload, attempt, ended)
+        self._items.append(item)
         if len(self._items) >= self._most:
             self._begin()
         elif self._timer is None:
             self._timer = loop.call_later(self._wait, self._begin)
-        return await ended
+        while True:
+            try:
+                return await asyncio.shield(ended)
+            except asyncio.CancelledError:
+                if item in self._items:  # it has not begun
+                    self._items.remove(item)
+                    raise
+                if ended.done():
+                    raise
+                # The batch works on it still: the job must not start elsewhere meanwhile.
 
     def _begin(self) -> None:
         if self._timer is not None:
