@@ -149,6 +149,10 @@ class EventWait(BaseModel):
     ] = None
 
 
+class Scalar(RootModel[str | float | bool | None]):
+    root: str | float | bool | None
+
+
 class ReceivedEvent(BaseModel):
     """
     The event with its attributes and its data, as in CloudEvents' JSON format.

@@ -1963,9 +1963,10 @@ export interface components {
              *     null. Of an event 500 members are compared, to a depth of 8, and none in an array.
              */
             match?: {
-                [key: string]: string | number | boolean | null;
+                [key: string]: components["schemas"]["Scalar"];
             } | null;
         };
+        Scalar: string | number | boolean | null;
         WorkWaitAnswer: {
             /**
              * Format: int64
