@@ -59,6 +59,22 @@ func TestTheURLOfAnAlertIsShownNowhereWhole(t *testing.T) {
 	}
 }
 
+// Its URL would be shown with the payload of a job of another type.
+func TestTheJobOfANoticeRunsAgainOnlyAsThat(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.post("/api/alerts", slackAlert).want(http.StatusCreated)
+	job := h.post("/api/alerts/a/test", "").want(http.StatusAccepted).jobID()
+	h.post(runAgainPath(job), `{"jobType": "MAIL"}`).wantError(apierror.InvalidStateTransition)
+	h.post(runAgainPath(job), "").want(http.StatusAccepted)
+}
+
+func TestNoAlertIsAboutNotices(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.post("/api/alerts", strings.Replace(slackAlert, `"failures"`, `"jobType": "ALERT", "failures"`, 1)).wantError(bad, "jobType")
+}
+
 func TestAnAlertThatIsWrittenAsItIsShownKeepsItsURL(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -35,7 +35,7 @@ CREATE TABLE waits (
     event_number uuid,                               -- the event that it got
     run          integer     NOT NULL DEFAULT 0,     -- the number of its child: with the name it identifies the child
     PRIMARY KEY (job_id, name),
-    CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NULL) = (run > 0))
+    CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NOT NULL OR run > 0))
 );
 CREATE INDEX waits_to_look_at ON waits (look_at) WHERE look_at IS NOT NULL;
 CREATE INDEX waits_open ON waits (owner_id, event_type, first_key) WHERE status = 'OPEN' AND event_type IS NOT NULL;

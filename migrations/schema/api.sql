@@ -591,7 +591,7 @@ CREATE TABLE waits (
     event_number uuid,
     run          integer NOT NULL DEFAULT 0,
     CONSTRAINT waits_pkey PRIMARY KEY (job_id, name),
-    CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NULL) = (run > 0)),
+    CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NOT NULL OR run > 0)),
     CONSTRAINT waits_status_check CHECK (status = ANY (ARRAY['OPEN'::text, 'DONE'::text, 'TIMED_OUT'::text, 'CLOSED'::text]))
 );
 CREATE INDEX waits_of_event ON waits USING btree (event_number) WHERE (event_number IS NOT NULL);

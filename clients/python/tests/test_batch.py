@@ -72,8 +72,12 @@ def test_a_batch_task_knows_the_types_of_its_elements() -> None:
         Client("http://none").batch_task("embed", max_batch=0)
 
 
-def test_a_cancelled_attempt_leaves_the_others_alone() -> None:
+def test_a_cancelled_attempt_is_kept_until_its_batch_ends() -> None:
     asyncio.run(_cancel_one())
+
+
+def test_an_attempt_that_is_cancelled_before_its_batch_begins_is_not_in_it() -> None:
+    asyncio.run(_cancel_early())
 
 
 async def _cancel_one() -> None:
@@ -89,6 +93,21 @@ async def _cancel_one() -> None:
     first, second = (asyncio.create_task(handler(_attempt(n))) for n in (1, 2))
     await began.wait()
     second.cancel()
+    await asyncio.sleep(0)
+    assert not second.done()
     assert await first == 1
+    assert await second == 2
+
+
+async def _cancel_early() -> None:
+    @AsyncClient("http://none").batch_task("early", max_batch=2)
+    async def early(numbers: list[int]) -> list[int]:
+        return numbers
+
+    first = asyncio.create_task(early.handler(_attempt(1)))
+    await asyncio.sleep(0)
+    first.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await second
+        await first
+    others = [asyncio.create_task(early.handler(_attempt(n))) for n in (2, 3)]
+    assert await asyncio.gather(*others) == [2, 3]

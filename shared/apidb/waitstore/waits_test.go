@@ -386,6 +386,67 @@ func TestTheEndOfAParentCancelsItsChildrenAndItsRetryCallsAgain(t *testing.T) {
 	f.wantWoken(t, id)
 }
 
+// The code of a handler may change between two attempts.
+func TestAWaitThatIsAskedForAnewMatchesWhatItNamesNow(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	f.ask(t, id, 1, forPaid("paid", `{"order": 1}`), waitstore.Asked{Name: "call"})
+	f.become(t, id, jobstate.Failed, 1)
+	f.look(t)
+	f.become(t, id, jobstate.Pending, 1)
+	f.become(t, id, jobstate.Running, 2)
+	f.ask(t, id, 2, forPaid("paid", `{"order": 2}`), forPaid("call", `{"order": 3}`))
+	f.become(t, id, jobstate.Scheduled, 2)
+	for data, want := range map[string]int{`{"order": 1}`: 0, `{"order": 2}`: 1, `{"order": 3}`: 1} {
+		if n := f.send(t, "acme", data); n != want {
+			t.Errorf("%d jobs wait for %s", n, data)
+		}
+	}
+	f.wantWoken(t, id)
+}
+
+func TestAChildThatIsRetriedIsWaitedForAgain(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	calls := []waitstore.Asked{{Name: "a", Group: "all"}, {Name: "b", Group: "all"}}
+	f.ask(t, id, 1, calls...)
+	a, b := f.call(t, id, "a", 1), f.call(t, id, "b", 1)
+	f.become(t, id, jobstate.Scheduled, 1)
+	f.become(t, a, jobstate.Failed, 1)
+	f.become(t, a, jobstate.Pending, 1) // by a retry
+	f.become(t, a, jobstate.Running, 2)
+	f.become(t, b, jobstate.Completed, 1)
+	f.wantWoken(t, id)
+	f.Exec(t, "delete from commands") // it is answered
+	f.become(t, id, jobstate.Running, 2)
+	if waits := f.ask(t, id, 2, calls...); waits[0].Status != waitstore.Open || waits[1].Status != waitstore.Done {
+		t.Fatalf("%+v", waits)
+	}
+	f.become(t, id, jobstate.Scheduled, 2)
+	f.wantWoken(t)
+	f.become(t, a, jobstate.Completed, 2)
+	f.wantWoken(t, id)
+}
+
+// A gateway that has kept a wait stores its child even if the parent has ended meanwhile.
+func TestAChildThatIsStoredAfterTheEndOfItsParentIsCancelled(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	f.ask(t, id, 1, waitstore.Asked{Name: "a"})
+	f.become(t, id, jobstate.Cancelled, 1)
+	if commands, _ := f.look(t); len(commands) != 0 {
+		t.Fatalf("%+v", commands)
+	}
+	child := f.call(t, id, "a", 1)
+	f.Exec(t, "update waits set look_at = look_at - interval '1 minute'")
+	if commands, _ := f.look(t); len(commands) != 1 || commands[0].JobID != child || commands[0].Command != "cancel" {
+		t.Errorf("%+v", commands)
+	}
+}
+
 func TestAParentAndItsChildMayEndTogether(t *testing.T) {
 	t.Parallel()
 	f := open(t)

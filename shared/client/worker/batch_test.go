@@ -37,11 +37,14 @@ func TestABatchHandlerTakesManyJobsAndEndsEachAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := New(client.New("http://none", ""), Options{Slots: 20})
+		var mu sync.Mutex
 		var sizes []int
 		began := time.Now()
 		HandleBatch(w, &client.Task[string, string]{Type: "EMBED"}, BatchOptions{Max: 3, Wait: time.Second},
 			func(ctx context.Context, items []*BatchItem[string, string]) error {
+				mu.Lock()
 				sizes = append(sizes, len(items))
+				mu.Unlock()
 				for _, item := range items {
 					switch item.Payload {
 					case "broken":

@@ -547,7 +547,7 @@ with input as (
         and waits.name = substr(changed.event_id, position(':' in changed.event_id) + 1)
         and waits.run = split_part(changed.event_id, ':', 1)::int
         -- Also one that is DONE: a person has retried its child, and the parent may be asking for it at this moment.
-        and case when waits.status in ('OPEN', 'DONE') then true else false end
+        and case when waits.status = 'OPEN' or waits.status = 'DONE' then true else false end
     returning waits.job_id
 ), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended
     update waits set look_at = now()
