@@ -81,8 +81,8 @@ func (h *Hub) look(ctx context.Context) error {
 }
 
 // findPayloads finds which of the values that streams look for the jobs have. What these streams cost must not hold up
-// the others: if it takes longer than payloadPatience, they get a reload event after reloadEvery, and until then nothing
-// is looked for.
+// the others: if it takes longer than payloadPatience, they get a reload event after reloadEvery, and until then
+// nothing is looked for.
 func (h *Hub) findPayloads(ctx context.Context, jobs []jobstore.Changed, values []string) {
 	h.mu.Lock()
 	unfound := h.unfound

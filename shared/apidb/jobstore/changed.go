@@ -79,7 +79,8 @@ func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.U
 	return apidb.Classify("find what changed jobs come after", err)
 }
 
-// FindPayloads finds which of the asked values the payloads of the changed jobs have. After an error some are not found.
+// FindPayloads finds which of the asked values the payloads of the changed jobs have. After an error some are not
+// found.
 func (s *Store) FindPayloads(ctx context.Context, changed []Changed, asked []string) error {
 	ids := make([]uuid.UUID, len(changed))
 	for i := range changed {
