@@ -45,8 +45,13 @@ const job: Schemas['Job'] = {
   ],
 };
 
+const jobType: Schemas['JobTypeInfo'] = {
+  name: 'INVOICE', builtin: false, title: null, description: null, schema: null, outputSchema: null, workers: 1, queues: ['default'],
+};
+
 const answers: Record<string, unknown> = {
   ...overviewAnswers(NOW),
+  '/api/job-types': { jobTypes: [jobType] }, // other tests make queues meanwhile
   '/api/jobs': { jobs, nextCursor: null, searchedTo: null },
   [`/api/jobs/${id(4)}`]: job,
 };
