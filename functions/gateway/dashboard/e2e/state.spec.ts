@@ -1,6 +1,5 @@
 import { expect, test } from './fixtures';
 
-// With README=<file> it makes the picture that README.md shows.
 test('the overview shows the state of an installation', async ({ page, open, api }) => {
   const jobs = Array.from({ length: 40 }, (_, i) => ({
     jobType: 'SIMULATION',
@@ -12,7 +11,4 @@ test('the overview shows the state of an installation', async ({ page, open, api
   await open('/');
   await expect(page.getByRole('main').getByText('DEMO.BROKEN').first()).toBeVisible();
   await expect(page.getByText('Loading')).toHaveCount(0);
-  if (process.env['README']) {
-    await page.screenshot({ path: process.env['README'] });
-  }
 });
