@@ -133,7 +133,7 @@ func (a *API) Put(c *gin.Context) error {
 	asked.Name = key.Name
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	kept, created, err := a.Store.Put(ctx, audit.Entry(c), asked, a.Sealer, match(c))
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), asked, a.Sealer, edge.MatchChange(c.Request))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -70,20 +69,8 @@ func (a *API) open(ctx context.Context, s alertstore.Alert) alert {
 
 // shown is open for the response that shows the one alert: it has the tag that If-Match compares.
 func (a *API) shown(c *gin.Context, s alertstore.Alert) alert {
-	c.Header("ETag", tag(s.UpdatedAt))
+	c.Header("ETag", edge.ChangeTag(s.UpdatedAt))
 	return a.open(c.Request.Context(), s)
-}
-
-// tag is the entity tag of what can be changed. The state leaves it as it is, so it is weak.
-func tag(updatedAt time.Time) string { return fmt.Sprintf(`W/"%x"`, updatedAt.UnixMicro()) }
-
-// match is what the If-Match of a request demands of the alert; nil: nothing.
-func match(c *gin.Context) alertstore.Match {
-	named := edge.Match(c.Request)
-	if named == nil {
-		return nil
-	}
-	return func(updatedAt time.Time) bool { return named(tag(updatedAt)) }
 }
 
 type page struct {

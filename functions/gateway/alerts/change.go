@@ -29,7 +29,7 @@ func (a *API) pause(c *gin.Context, paused bool) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := a.Store.Pause(ctx, audit.Entry(c), owner, key, match(c), paused)
+	s, err := a.Store.Pause(ctx, audit.Entry(c), owner, key, edge.MatchChange(c.Request), paused)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *API) Delete(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if err := a.Store.Delete(ctx, audit.Entry(c), owner, key, match(c)); err != nil {
+	if err := a.Store.Delete(ctx, audit.Entry(c), owner, key, edge.MatchChange(c.Request)); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -63,7 +63,7 @@ func (a *API) Test(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := alertstore.Rules{Queues: a.Queues, Sealer: a.Sealer}
-	created, err := a.Store.Test(ctx, audit.Entry(c), owner, key, match(c), rules)
+	created, err := a.Store.Test(ctx, audit.Entry(c), owner, key, edge.MatchChange(c.Request), rules)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package edge
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -56,6 +58,19 @@ func Match(r *http.Request) func(tag string) bool {
 		return nil
 	}
 	return func(tag string) bool { return names(given, tag) }
+}
+
+// ChangeTag is the entity tag of what can be changed, by when that was. What else it shows leaves the tag as it is, so
+// it is weak.
+func ChangeTag(updatedAt time.Time) string { return fmt.Sprintf(`W/"%x"`, updatedAt.UnixMicro()) }
+
+// MatchChange is Match for the tags of ChangeTag.
+func MatchChange(r *http.Request) func(updatedAt time.Time) bool {
+	named := Match(r)
+	if named == nil {
+		return nil
+	}
+	return func(updatedAt time.Time) bool { return named(ChangeTag(updatedAt)) }
 }
 
 // MatchJob is Match for the version in the tags of jobs: what else a job shows is no change of it.

@@ -3,7 +3,6 @@ package schedules
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -58,22 +57,8 @@ func newSchedule(s schedulestore.Schedule) schedule {
 
 // shown is open for the response that shows the one schedule: it has the tag that If-Match compares.
 func (a *API) shown(c *gin.Context, s schedulestore.Schedule) schedule {
-	c.Header("ETag", tag(s.UpdatedAt))
+	c.Header("ETag", edge.ChangeTag(s.UpdatedAt))
 	return a.open(c.Request.Context(), s)
-}
-
-// tag is the entity tag of what can be changed. Ticks leave it as it is, so it is weak.
-func tag(updatedAt time.Time) string {
-	return fmt.Sprintf(`W/"%x"`, updatedAt.UnixMicro())
-}
-
-// match is what the If-Match of a request demands of the schedule; nil: nothing.
-func match(c *gin.Context) schedulestore.Match {
-	named := edge.Match(c.Request)
-	if named == nil {
-		return nil
-	}
-	return func(updatedAt time.Time) bool { return named(tag(updatedAt)) }
 }
 
 // open converts a schedule for a response. The job of a schedule that cannot be opened is null.

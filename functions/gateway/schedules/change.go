@@ -37,7 +37,7 @@ func (a *API) change(
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := change(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c))
+	s, err := change(ctx, audit.Entry(c), edge.OwnerOf(c), key, edge.MatchChange(c.Request))
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *API) Delete(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if err := a.Store.Delete(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c)); err != nil {
+	if err := a.Store.Delete(ctx, audit.Entry(c), edge.OwnerOf(c), key, edge.MatchChange(c.Request)); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -72,7 +72,7 @@ func (a *API) Run(c *gin.Context) error {
 	defer cancel()
 	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
 	rules.JobTypes = []string{jobspec.AnyType} // its type was taken when it was created, and this runs in a transaction
-	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c), rules)
+	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, edge.MatchChange(c.Request), rules)
 	if err != nil {
 		return err
 	}

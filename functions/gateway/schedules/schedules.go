@@ -93,7 +93,7 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	kept, created, err := a.Store.Put(ctx, audit.Entry(c), owner, asked, match(c))
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), owner, asked, edge.MatchChange(c.Request))
 	if err != nil {
 		return err
 	}

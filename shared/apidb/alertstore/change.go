@@ -173,12 +173,12 @@ func (s *Store) Test(
 	n := sending{store: s, rules: rules}
 	_, err = s.change(ctx, entry, owner, key, match, "test",
 		func(q *gen.Queries, entry *apidb.Audit, row *gen.Alert) error {
-			counts, err := count(ctx, q, []gen.Alert{*row})
+			counts, now, err := count(ctx, q, []gen.Alert{*row})
 			if err != nil {
 				return err
 			}
 			n.jobs, n.accepted, n.created = nil, nil, nil // the transaction may run again
-			if err = n.send(ctx, q, row, jobspec.NoticeTest, counts[0]); err != nil {
+			if err = n.send(ctx, q, row, jobspec.NoticeTest, counts[0], now); err != nil {
 				return err
 			}
 			if entry != nil {

@@ -141,11 +141,7 @@ func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert) ([]jobe
 		if err != nil || row.Paused || !row.UpdatedAt.Equal(counted.UpdatedAt) {
 			return err
 		}
-		now, err := q.Now(ctx)
-		if err != nil {
-			return err
-		}
-		counts, err := countSince(ctx, q, []gen.Alert{row}, now)
+		counts, now, err := count(ctx, q, []gen.Alert{row})
 		if err != nil {
 			return err
 		}
@@ -157,7 +153,7 @@ func (s *Store) settle(ctx context.Context, rules Rules, counted *Alert) ([]jobe
 			if row.FiringSince == nil { // a resolved one keeps when it began
 				row.FiringSince = some(moved.firingSince)
 			}
-			if err := n.send(ctx, q, &row, notice, counts[0]); err != nil {
+			if err := n.send(ctx, q, &row, notice, counts[0], now); err != nil {
 				return err
 			}
 		}
@@ -212,22 +208,11 @@ func (s *Store) countedAt(ctx context.Context, rows []gen.Alert) (alerts []Alert
 	for i, row := range rows {
 		alerts[i].Alert = row
 	}
-	if now, err = s.q.Now(ctx); err != nil {
-		return alerts, now, err
-	}
-	counts, err := countSince(ctx, s.q, rows, now)
+	counts, now, err := count(ctx, s.q, rows)
 	for i := range counts {
 		alerts[i].Count = counts[i]
 	}
 	return alerts, now, err
-}
-
-func count(ctx context.Context, q *gen.Queries, rows []gen.Alert) ([]Count, error) {
-	now, err := q.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return countSince(ctx, q, rows, now)
 }
 
 // since is when the window of an alert began. Tallies count by the minute, and a window has its first minute whole: it
@@ -236,8 +221,12 @@ func since(a gen.Alert, now time.Time) time.Time {
 	return now.UTC().Add(-time.Duration(a.WindowMinutes) * time.Minute).Truncate(time.Minute)
 }
 
-// countSince reads the tallies of each owner once, however many alerts it has.
-func countSince(ctx context.Context, q *gen.Queries, rows []gen.Alert, now time.Time) ([]Count, error) {
+// count counts the jobs of alerts in their windows, which end now. It reads the tallies of each owner once, however
+// many alerts it has.
+func count(ctx context.Context, q *gen.Queries, rows []gen.Alert) (counts []Count, now time.Time, err error) {
+	if now, err = q.Now(ctx); err != nil {
+		return nil, now, err
+	}
 	first := map[string]time.Time{}
 	for _, row := range rows {
 		if at, known := first[row.OwnerID]; !known || since(row, now).Before(at) {
@@ -250,19 +239,19 @@ func countSince(ctx context.Context, q *gen.Queries, rows []gen.Alert, now time.
 	}
 	found, err := q.AlertTallies(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, now, err
 	}
 	of := map[string][]gen.AlertTalliesRow{}
 	for _, row := range found {
 		of[row.OwnerID] = append(of[row.OwnerID], row)
 	}
-	counts := make([]Count, len(rows))
+	counts = make([]Count, len(rows))
 	for i, row := range rows {
 		for j := range of[row.OwnerID] {
 			counts[i].add(row, &of[row.OwnerID][j], since(row, now))
 		}
 	}
-	return counts, nil
+	return counts, now, nil
 }
 
 func (c *Count) add(a gen.Alert, t *gen.AlertTalliesRow, since time.Time) {

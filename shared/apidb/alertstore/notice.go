@@ -3,6 +3,7 @@ package alertstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,16 +31,14 @@ type sending struct {
 	created  []jobevent.Created
 }
 
-// send stores a notice, and inserts the job that sends it.
-func (n *sending) send(ctx context.Context, q *gen.Queries, row *gen.Alert, state jobspec.NoticeState, c Count) error {
+// send stores a notice of what was counted now, and inserts the job that sends it.
+func (n *sending) send(
+	ctx context.Context, q *gen.Queries, row *gen.Alert, state jobspec.NoticeState, c Count, now time.Time,
+) error {
 	stored := Alert{Alert: *row}
 	to, err := stored.Open(n.rules.Sealer)
 	if err != nil {
 		return fmt.Errorf("open a destination: %w", err) // its key may not have reached this process yet
-	}
-	now, err := q.Now(ctx)
-	if err != nil {
-		return err
 	}
 	notice := jobspec.Notice{
 		NoticeID: n.store.db.NewIDAt(now), At: now.UTC(), State: state, Alert: row.Name, OwnerID: nullable.Text(row.OwnerID),

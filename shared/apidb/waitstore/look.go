@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 )
 
 const (
@@ -195,10 +196,7 @@ func (l *look) command(
 func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 	waits := make([]Wait, len(rows))
 	for i, row := range rows {
-		waits[i] = Wait{Name: row.Name, Run: int(row.Run)}
-		if row.EventType != nil {
-			waits[i].EventType = *row.EventType
-		}
+		waits[i] = Wait{Name: row.Name, EventType: nullable.Value(row.EventType), Run: int(row.Run)}
 	}
 	parent := Parent{JobID: l.id, OwnerID: l.job.OwnerID}
 	if err := findChildren(ctx, l.q, parent, waits); err != nil {
@@ -208,23 +206,19 @@ func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 		status, again := Status(row.Status), time.Duration(0)
 		child := waits[i].Child
 		switch {
-		case waits[i].EventType != "" && status == Open:
-			status = Closed
-		case waits[i].EventType != "" || child != nil && child.Status == jobstate.Completed:
-		default:
-			wasOpen := status == Open
-			status = Closed
-			if child == nil && wasOpen { // the gateway may be about to store it
-				again = lookAgainForChild
-			}
-			if child != nil && !child.Status.Terminal() {
-				var err error
-				if again, err = l.command(ctx, child.JobID, jobevent.CommandCancel, nil); err != nil {
-					return err
-				}
+		case row.EventType != nil && status != Open || child != nil && child.Status == jobstate.Completed:
+			l.note(row, status, 0)
+			continue
+		case row.EventType != nil:
+		case child == nil && status == Open: // the gateway may be about to store it
+			again = lookAgainForChild
+		case child != nil && !child.Status.Terminal():
+			var err error
+			if again, err = l.command(ctx, child.JobID, jobevent.CommandCancel, nil); err != nil {
+				return err
 			}
 		}
-		l.note(row, status, again)
+		l.note(row, Closed, again)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 )
 
 // Status is how a wait stands.
@@ -223,9 +224,7 @@ func (t *asking) standing(a *Asked) Wait {
 		return w
 	}
 	w.Status, w.Until, w.DoneAt, w.Run = Status(row.Status), row.UntilAt, row.DoneAt, int(row.Run)
-	if row.EventNumber != nil {
-		w.EventNumber = *row.EventNumber
-	}
+	w.EventNumber = nullable.Value(row.EventNumber)
 	return w
 }
 
@@ -311,7 +310,7 @@ func (t *asking) params(asked []Asked, waits []Wait) gen.WaitsKeepParams {
 		p.Names = append(p.Names, w.Name)
 		p.Statuses = append(p.Statuses, string(w.Status))
 		p.GroupNames = append(p.GroupNames, a.Group)
-		p.UntilAts = append(p.UntilAts, timeOf(w.Until))
+		p.UntilAts = append(p.UntilAts, nullable.Value(w.Until))
 		p.EventTypes = append(p.EventTypes, w.EventType)
 		p.Matches = append(p.Matches, w.Sealed)
 		p.Keys = append(p.Keys, arrayLiteral(keys))
@@ -320,13 +319,6 @@ func (t *asking) params(asked []Asked, waits []Wait) gen.WaitsKeepParams {
 		p.Runs = append(p.Runs, int32(w.Run))
 	}
 	return p
-}
-
-func timeOf(at *time.Time) time.Time {
-	if at == nil {
-		return time.Time{}
-	}
-	return *at
 }
 
 // lastOf returns the key by which a wait is found: one that names a member, if there is one.
@@ -374,16 +366,8 @@ func (s *Store) OfJob(ctx context.Context, parent Parent) ([]Wait, error) {
 	for i, row := range rows {
 		waits[i] = Wait{
 			Name: row.Name, Status: Status(row.Status), Attempt: int(row.Attempt), CreatedAt: row.CreatedAt,
-			Until: row.UntilAt, DoneAt: row.DoneAt, Event: row.Event, Run: int(row.Run),
-		}
-		if row.EventType != nil {
-			waits[i].EventType = *row.EventType
-		}
-		if row.Match != nil {
-			waits[i].Sealed = *row.Match
-		}
-		if row.EventNumber != nil {
-			waits[i].EventNumber = *row.EventNumber
+			Until: row.UntilAt, DoneAt: row.DoneAt, EventType: nullable.Value(row.EventType),
+			Sealed: nullable.Value(row.Match), EventNumber: nullable.Value(row.EventNumber), Event: row.Event, Run: int(row.Run),
 		}
 	}
 	return waits, apidb.Classify("list waits", findChildren(ctx, s.q, parent, waits))
