@@ -5,93 +5,46 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-type alert struct {
-	Name          string       `json:"name"`
-	JobType       *string      `json:"jobType"`
-	Queue         *string      `json:"queue"`
-	ErrorCode     *string      `json:"errorCode"`
-	Failures      int          `json:"failures"`
-	Percent       *int         `json:"percent"`
-	WindowMinutes int          `json:"windowMinutes"`
-	QuietMinutes  int          `json:"quietMinutes"`
-	To            *destination `json:"to"`
-	Paused        bool         `json:"paused"`
-	State         string       `json:"state"`
-	FiringSince   *time.Time   `json:"firingSince"`
-	Failed        int64        `json:"failed"`
-	Ended         int64        `json:"ended"`
-}
-
-type destination struct {
-	Webhook string   `json:"webhook,omitempty"`
-	Slack   string   `json:"slack,omitempty"`
-	Email   []string `json:"email,omitempty"`
-}
-
-func (d *destination) String() string {
+// destination returns where notices go, as a person reads it.
+func destination(to *client.Destination) string {
 	switch {
-	case d == nil:
+	case to == nil:
 		return "-"
-	case d.Slack != "":
-		return "Slack " + d.Slack
-	case d.Webhook != "":
-		return d.Webhook
+	case to.Slack != "":
+		return "Slack " + to.Slack
+	case to.Webhook != "":
+		return to.Webhook
 	}
-	return strings.Join(d.Email, ", ")
+	return strings.Join(to.Email, ", ")
 }
 
 // NewAlerts makes the command alerts.
 func NewAlerts() *cobra.Command {
-	owner := ""
-	at := func(parts ...string) string {
-		text := cli.Path(append([]string{"alerts"}, parts...)...)
-		if owner != "" {
-			text += "?" + url.Values{"ownerId": {owner}}.Encode()
-		}
-		return text
-	}
-	simple := func(name, short string) *cobra.Command {
-		return cli.Verb(name+" NAME", short, 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodPost, at(args[0], name), nil, showAlert)
-		})
-	}
+	n := &named{kind: "alerts"}
 	cmd := cli.Group("alerts", "Manage alerts: notices to a webhook, Slack or by mail when jobs fail",
-		newAlertList(at), newAlertCreate(at, &owner), newAlertChange(at),
+		newAlertList(n.at), newAlertCreate(n), newAlertChange(n.at),
 		cli.Verb("get NAME", "Show an alert and what it counts now", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Show(cmd, at(args[0]), showAlert)
+			return cli.Show(cmd, n.at(args[0]), showAlert)
 		}),
-		simple("pause", "Pause an alert"), simple("resume", "Resume an alert"),
-		cli.Verb("test NAME", "Send a notice of an alert now", 1, func(cmd *cobra.Command, args []string) error {
-			show := func(w io.Writer, made struct{ JobID string }) error {
-				_, err := fmt.Fprintln(w, cli.Line(made.JobID))
-				return err
-			}
-			return cli.Call(cmd, http.MethodPost, at(args[0], "test"), nil, show)
-		}),
-		cli.Verb("delete NAME", "Delete an alert and its notices", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodDelete, at(args[0]), nil, func(w io.Writer, _ json.RawMessage) error {
-				_, err := fmt.Fprintf(w, "%s is deleted\n", cli.Line(args[0]))
-				return err
-			})
-		}),
-		newAlertNotices(at))
-	cmd.PersistentFlags().StringVar(&owner, "owner", "", "owner of the alerts; only for keys of the installation")
+		posts(n, "pause", "Pause an alert", showAlert), posts(n, "resume", "Resume an alert", showAlert),
+		posts(n, "test", "Send a notice of an alert now", showJobID),
+		n.deletes("Delete an alert and its notices"), newAlertNotices(n.at))
+	n.register(cmd)
 	return cmd
 }
 
 func newAlertList(at func(...string) string) *cobra.Command {
 	return cli.Verb("list", "List alerts by name", 0, func(cmd *cobra.Command, _ []string) error {
 		type page struct {
-			Alerts     []alert
+			Alerts     []client.Alert
 			NextCursor *string
 		}
 		return cli.Show(cmd, at(), func(w io.Writer, p page) error {
@@ -167,7 +120,7 @@ func setAlert(cmd *cobra.Command, body map[string]any) error {
 	return nil
 }
 
-func newAlertCreate(at func(...string) string, owner *string) *cobra.Command {
+func newAlertCreate(n *named) *cobra.Command {
 	var replace, paused bool
 	cmd := cli.Verb("create NAME", "Create an alert", 1, func(cmd *cobra.Command, args []string) error {
 		body := map[string]any{}
@@ -181,11 +134,11 @@ func newAlertCreate(at func(...string) string, owner *string) *cobra.Command {
 			body["paused"] = true
 		}
 		if replace {
-			return cli.Call(cmd, http.MethodPut, at(args[0]), body, showAlert)
+			return cli.Call(cmd, http.MethodPut, n.at(args[0]), body, showAlert)
 		}
 		body["name"] = args[0]
-		if *owner != "" {
-			body["ownerId"] = *owner
+		if n.owner != "" {
+			body["ownerId"] = n.owner
 		}
 		return cli.Call(cmd, http.MethodPost, cli.Path("alerts"), body, showAlert)
 	})
@@ -230,13 +183,8 @@ func newAlertChange(at func(...string) string) *cobra.Command {
 func newAlertNotices(at func(...string) string) *cobra.Command {
 	short := "List the notices of an alert, newest first"
 	return cli.Verb("notices NAME", short, 1, func(cmd *cobra.Command, args []string) error {
-		type notice struct {
-			At            time.Time
-			State, JobID  string
-			Failed, Ended int64
-		}
 		type page struct {
-			Notices    []notice
+			Notices    []client.Notice
 			NextCursor *string
 		}
 		return cli.Show(cmd, at(args[0], "notices"), func(w io.Writer, p page) error {
@@ -249,9 +197,9 @@ func newAlertNotices(at func(...string) string) *cobra.Command {
 	})
 }
 
-func showAlert(w io.Writer, a alert) error { return showAlerts(w, []alert{a}) }
+func showAlert(w io.Writer, a client.Alert) error { return showAlerts(w, []client.Alert{a}) }
 
-func showAlerts(w io.Writer, alerts []alert) error {
+func showAlerts(w io.Writer, alerts []client.Alert) error {
 	head := "NAME\tSTATE\tSINCE\tFAILED\tENDED\tTYPE\tQUEUE\tERROR CODE\tFIRES AT\tTO"
 	return cli.Table(w, head, "no alerts", len(alerts), func(i int) []any {
 		a := alerts[i]
@@ -259,12 +207,12 @@ func showAlerts(w io.Writer, alerts []alert) error {
 		if a.Paused {
 			state = "PAUSED"
 		}
-		if a.Percent != nil {
-			fires += fmt.Sprintf(", %d %%", *a.Percent)
+		if a.Percent > 0 {
+			fires += fmt.Sprintf(", %d %%", a.Percent)
 		}
 		return []any{
-			a.Name, state, cli.AtOrDash(a.FiringSince), a.Failed, a.Ended, cli.OrDash(a.JobType), cli.OrDash(a.Queue),
-			cli.OrDash(a.ErrorCode), fires, a.To.String(),
+			a.Name, state, cli.AtOrDash(a.FiringSince), a.Failed, a.Ended, cli.DashIfEmpty(a.JobType), cli.DashIfEmpty(a.Queue),
+			cli.DashIfEmpty(a.ErrorCode), fires, destination(a.To),
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,39 +19,16 @@ import (
 
 // NewSchedules makes the command schedules.
 func NewSchedules() *cobra.Command {
-	owner := ""
-	at := func(parts ...string) string {
-		text := cli.Path(append([]string{"schedules"}, parts...)...)
-		if owner != "" {
-			text += "?" + url.Values{"ownerId": {owner}}.Encode()
-		}
-		return text
-	}
-	simple := func(name, short string) *cobra.Command {
-		return cli.Verb(name+" NAME", short, 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodPost, at(args[0], name), nil, showSchedule)
-		})
-	}
+	n := &named{kind: "schedules"}
 	cmd := cli.Group("schedules", "Manage schedules: jobs that are submitted again and again",
-		newScheduleList(at), newScheduleCreate(at), newScheduleChange(at),
+		newScheduleList(n.at), newScheduleCreate(n.at), newScheduleChange(n.at),
 		cli.Verb("get NAME", "Show a schedule and its next tick", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Show(cmd, at(args[0]), showSchedule)
+			return cli.Show(cmd, n.at(args[0]), showSchedule)
 		}),
-		simple("pause", "Pause a schedule"), simple("resume", "Resume a schedule"),
-		cli.Verb("run NAME", "Submit the job of a schedule now", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodPost, at(args[0], "run"), nil, func(w io.Writer, made struct{ JobID string }) error {
-				_, err := fmt.Fprintln(w, cli.Line(made.JobID))
-				return err
-			})
-		}),
-		cli.Verb("delete NAME", "Delete a schedule; its jobs stay", 1, func(cmd *cobra.Command, args []string) error {
-			return cli.Call(cmd, http.MethodDelete, at(args[0]), nil, func(w io.Writer, _ json.RawMessage) error {
-				_, err := fmt.Fprintf(w, "%s is deleted\n", cli.Line(args[0]))
-				return err
-			})
-		}),
-		newScheduleTicks(at))
-	cmd.PersistentFlags().StringVar(&owner, "owner", "", "owner of the schedules; only for keys of the installation")
+		posts(n, "pause", "Pause a schedule", showSchedule), posts(n, "resume", "Resume a schedule", showSchedule),
+		posts(n, "run", "Submit the job of a schedule now", showJobID),
+		n.deletes("Delete a schedule; its jobs stay"), newScheduleTicks(n.at))
+	n.register(cmd)
 	return cmd
 }
 

@@ -145,11 +145,16 @@ func (a *Attempt) run(w *Worker) {
 	a.err = &Failure{Code: "WORKER.PANIC", Message: "the handler ended its goroutine", Retryable: true}
 	defer func() {
 		if value := recover(); value != nil {
-			message := fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())
-			a.err = &Failure{Code: "WORKER.PANIC", Message: message, Retryable: true}
+			a.err = panicked(value)
 		}
 	}()
 	a.output, a.err = w.call(a.ctx, a)
+}
+
+// panicked returns the failure of a handler that panicked, for its deferred function.
+func panicked(value any) *Failure {
+	message := fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())
+	return &Failure{Code: "WORKER.PANIC", Message: message, Retryable: true}
 }
 
 // givenBack returns the error of an attempt whose job still runs as another attempt. The longer the other one runs

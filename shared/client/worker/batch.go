@@ -2,8 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -136,8 +134,7 @@ func (g *gathering[In, Out]) call(items []*BatchItem[In, Out]) {
 	err := error(errNoResult)
 	defer func() {
 		if value := recover(); value != nil {
-			message := fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())
-			err = &Failure{Code: "WORKER.PANIC", Message: message, Retryable: true}
+			err = panicked(value)
 		}
 		var none Out
 		for _, item := range items {
