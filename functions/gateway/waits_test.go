@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // waitAnswer is the answer to waits.
@@ -121,6 +122,15 @@ func TestAHandlerCallsJobs(t *testing.T) {
 		t.Errorf("%+v", shown)
 	}
 	h.as("acme", "work").post("/api/workers/wait", `{"worker": "w", "token": "`+token+`", "waits": [`+call+`]}`).wantError(apierror.Forbidden)
+
+	h.scheduler(uuid.MustParse(child.JobID), 1, jobstate.Completed, completedWith(json.RawMessage(`{"packed":1}`)))
+	for range 2 { // also once the job is deleted
+		got := c.wait(token, call)
+		if w := got.Waits[0]; w.Status != "DONE" || w.Job == nil || w.Job.JobID != child.JobID || w.Job.Status != "COMPLETED" || string(w.Job.Output) != `{"packed":1}` {
+			t.Errorf("%+v, %+v", got, w.Job)
+		}
+		h.sql("delete from jobs where job_id = $1", nil, child.JobID)
+	}
 }
 
 func TestWaitsThatCannotBeAreRefused(t *testing.T) {

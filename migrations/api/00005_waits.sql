@@ -34,6 +34,8 @@ CREATE TABLE waits (
     first_key    bigint,                             -- one of keys
     event_number uuid,                               -- the event that it got
     run          integer     NOT NULL DEFAULT 0,     -- the number of its child: with the name it identifies the child
+    child        json,                               -- jobId, jobType and status of the child when it last ended; null: it never has
+    child_end    text,                               -- and its snapshot, for a handler that asks after the child was deleted
     PRIMARY KEY (job_id, name),
     CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NOT NULL OR run > 0))
 );

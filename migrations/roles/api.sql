@@ -12,7 +12,7 @@ GRANT UPDATE (
 ) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON events, waits TO jobweaver_gateway;
 GRANT UPDATE (
-    status, attempt, group_name, until_at, done_at, look_at, event_type, match, keys, first_key, event_number, run
+    status, attempt, group_name, until_at, done_at, look_at, event_type, match, keys, first_key, event_number, run, child, child_end
 ) ON waits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
@@ -90,7 +90,7 @@ GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
 GRANT SELECT, DELETE ON events TO jobweaver_projection;
 GRANT SELECT ON waits TO jobweaver_projection;
-GRANT UPDATE (status, done_at, look_at) ON waits TO jobweaver_projection;
+GRANT UPDATE (status, done_at, look_at, child, child_end) ON waits TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 
 -- Stores commands for the jobs of an operation.

@@ -590,6 +590,8 @@ CREATE TABLE waits (
     first_key    bigint,
     event_number uuid,
     run          integer NOT NULL DEFAULT 0,
+    child        json,
+    child_end    text,
     CONSTRAINT waits_pkey PRIMARY KEY (job_id, name),
     CONSTRAINT waits_possible CHECK ((event_type IS NULL) = (first_key IS NULL) AND (event_type IS NOT NULL OR run > 0)),
     CONSTRAINT waits_status_check CHECK (status = ANY (ARRAY['OPEN'::text, 'DONE'::text, 'TIMED_OUT'::text, 'CLOSED'::text]))

@@ -68,7 +68,7 @@ var ownerless = map[string]string{
 	"RestoredForgetStatuses": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
 	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore, "RestoredQueues": restore,
 	"AuditList": "only for callers that see all owners", "AuditForget": forAll,
-	"WaitsLock": locked, "WaitsOfJob": asked, "EventsNumbered": asked, "WaitsToLookAt": forAll, "WaitsNextLook": forAll,
+	"WaitsLock": locked, "WaitsOfJob": asked, "WaitsChildEnds": asked, "EventsNumbered": asked, "WaitsToLookAt": forAll, "WaitsNextLook": forAll,
 	"WaitsLooked": locked, "EventsExpire": forAll, "WaitsLockTypes": none, "WaitsLockTypesShared": none,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 	"AwaitReplicas": none,

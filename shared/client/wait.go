@@ -67,7 +67,7 @@ type Wait struct {
 	DoneAt    time.Time   `json:"doneAt"`   // zero: it is open
 	Event     *EventWait  `json:"event"`    // nil: it waits for a job
 	Received  *CloudEvent `json:"received"` // nil: none
-	Job       *Called     `json:"job"`      // nil: it waits for an event, or the job was deleted
+	Job       *Called     `json:"job"`      // nil: it waits for an event
 }
 
 // Called is a job that a handler has called, as its caller shows it.
@@ -79,7 +79,7 @@ type Called struct {
 
 // CalledJob is a job that a handler has called.
 type CalledJob struct {
-	JobID     string          `json:"jobId"` // empty: the job was deleted
+	JobID     string          `json:"jobId"`
 	Status    string          `json:"status"`
 	Output    json.RawMessage `json:"output"`
 	LastError *Failure        `json:"lastError"`

@@ -1985,10 +1985,9 @@ export interface components {
             job?: components["schemas"]["WorkCalledJob"];
         };
         WorkCalledJob: {
-            /** @description Null if the job was deleted; then it counts as FAILED. */
-            jobId: components["schemas"]["IdOrNull"];
+            jobId: components["schemas"]["Id"];
             status: components["schemas"]["Status"];
-            /** @description Once it is COMPLETED. */
+            /** @description Once it is COMPLETED. It is kept with the caller. */
             output: unknown;
             lastError: components["schemas"]["LastErrorOrNull"];
         };
@@ -2030,7 +2029,7 @@ export interface components {
             event: null | components["schemas"]["EventWait"];
             /** @description The event that has come. */
             received: null | components["schemas"]["ReceivedEvent"];
-            /** @description The job that the handler has called. Null if it waits for an event, or if the job was deleted. */
+            /** @description The job that the handler has called, which may be deleted by now. Null if it waits for an event. */
             job: null | components["schemas"]["CalledJob"];
         };
         CalledJob: {

@@ -20,7 +20,6 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
 	"github.com/jobweaver/jobweaver/functions/gateway/submit"
 	"github.com/jobweaver/jobweaver/shared/apibody"
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -54,7 +53,7 @@ type wait struct {
 }
 
 type child struct {
-	JobID     *uuid.UUID      `json:"jobId"` // null: it was deleted
+	JobID     uuid.UUID       `json:"jobId"`
 	Status    jobstate.Status `json:"status"`
 	Output    json.RawMessage `json:"output"`
 	LastError *jobevent.Error `json:"lastError"`
@@ -189,6 +188,10 @@ func (a *API) answer(ctx context.Context, parent waitstore.Parent, waits []waits
 	if err != nil {
 		return shown, err
 	}
+	ends, err := a.Store.ChildEnds(ctx, parent.JobID, ended(waits))
+	if err != nil {
+		return shown, err
+	}
 	var delay time.Duration
 	for i := range waits {
 		w := &waits[i]
@@ -206,7 +209,7 @@ func (a *API) answer(ctx context.Context, parent waitstore.Parent, waits []waits
 			}
 		}
 		if w.EventType == "" {
-			if shown.Waits[i].Job, err = a.child(ctx, parent, w); err != nil {
+			if shown.Waits[i].Job, err = a.child(ctx, w, ends); err != nil {
 				return shown, err
 			}
 		}
@@ -218,6 +221,16 @@ func (a *API) answer(ctx context.Context, parent waitstore.Parent, waits []waits
 	return shown, nil
 }
 
+// ended returns the names of the waits whose children have ended.
+func ended(waits []waitstore.Wait) (names []string) {
+	for i := range waits {
+		if c := waits[i].Child; c != nil && c.Status.Terminal() {
+			names = append(names, waits[i].Name)
+		}
+	}
+	return names
+}
+
 func (a *API) open(number uuid.UUID, sealed json.RawMessage) (json.RawMessage, error) {
 	event, err := a.Sealer.Open(sealing.OfJob(number, sealing.Payload), sealed)
 	if err != nil {
@@ -227,25 +240,16 @@ func (a *API) open(number uuid.UUID, sealed json.RawMessage) (json.RawMessage, e
 }
 
 // child shows a job that the handler has called, with its result once it has ended.
-func (a *API) child(ctx context.Context, parent waitstore.Parent, w *waitstore.Wait) (*child, error) {
-	if w.Child == nil {
-		const deleted = "the job was deleted"
-		return &child{Status: jobstate.Failed, LastError: &jobevent.Error{
-			ErrorCode: string(apierror.JobDeleted), Message: deleted,
-		}}, nil
-	}
-	shown := &child{JobID: &w.Child.JobID, Status: w.Child.Status}
+func (a *API) child(ctx context.Context, w *waitstore.Wait, ends map[string]jobstore.Job) (*child, error) {
+	shown := &child{JobID: w.Child.JobID, Status: w.Child.Status}
 	if !w.Child.Status.Terminal() {
 		return shown, nil
 	}
-	job, err := a.Jobs.Store.Job(ctx, apidb.OwnerOf(parent.OwnerID), w.Child.JobID)
-	if err != nil {
-		return nil, err
-	}
+	job := ends[w.Name]
 	a.Jobs.Open(ctx, &job)
 	if len(job.Sealed) > 0 {
 		return nil, apierror.New(apierror.Unavailable, "the output of job %s is sealed, and cannot be opened", job.JobID)
 	}
-	shown.Status, shown.Output, shown.LastError = job.Status, job.Snapshot.Output, job.Snapshot.LastError
+	shown.Output, shown.LastError = job.Snapshot.Output, job.Snapshot.LastError
 	return shown, nil
 }

@@ -97,6 +97,12 @@ type skipped struct{}
 
 func (skipped) UnmarshalJSONFrom(from *jsontext.Decoder) error { return from.SkipValue() }
 
+// ReadSnapshot reads the status of a job as JobsApplyStatus stored it.
+func ReadSnapshot(id uuid.UUID, snapshot string) (status jobevent.Status, err error) {
+	err = readSnapshot(id, snapshot, &status)
+	return status, err
+}
+
 func readSnapshot(id uuid.UUID, snapshot string, into any) error {
 	if err := jsonv2.Unmarshal([]byte(snapshot), into, rowjson.AnyNames); err != nil {
 		return fmt.Errorf("read snapshot of job %s: %w", id, err)

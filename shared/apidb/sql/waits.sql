@@ -49,7 +49,9 @@ on conflict (job_id, name) do update set
     status = excluded.status, attempt = excluded.attempt, group_name = excluded.group_name, until_at = excluded.until_at,
     done_at = case when excluded.status = 'OPEN' then null else coalesce(waits.done_at, excluded.done_at) end,
     look_at = excluded.look_at, event_type = excluded.event_type, match = excluded.match, keys = excluded.keys,
-    first_key = excluded.first_key, event_number = excluded.event_number, run = excluded.run;
+    first_key = excluded.first_key, event_number = excluded.event_number, run = excluded.run,
+    child = case when waits.run = excluded.run then waits.child end,
+    child_end = case when waits.run = excluded.run then waits.child_end end;
 
 -- The oldest event of a type that matches, and that no wait of the job has got. Without keys every event matches.
 -- name: EventKept :one
@@ -112,17 +114,28 @@ update waits set
 from input
 where waits.job_id = any (array[@job_id::uuid]) and waits.name = input.name;
 
--- The children of waits, by the events that made them.
+-- The children of a job's waits, by the events that made them; of those that are deleted, how they ended.
 -- name: WaitsChildren :many
 with input as (
-    select unnest(@ordinals::int[]) as ordinal, unnest(@sources::text[]) as source, unnest(@event_ids::text[]) as event_id
+    select unnest(@ordinals::int[]) as ordinal, unnest(@names::text[]) as name, unnest(@runs::int[]) as run,
+        unnest(@sources::text[]) as source, unnest(@event_ids::text[]) as event_id
 )
-select input.ordinal::int as ordinal, child.job_id, child.job_type, child.status
-from input cross join lateral (
-    select jobs.job_id, jobs.job_type, jobs.status from jobs
+select input.ordinal::int as ordinal,
+    (coalesce(stored.child, case when waits.run = input.run then waits.child end))::json as child
+from input left join lateral (
+    select json_build_object('jobId', jobs.job_id, 'jobType', jobs.job_type, 'status', jobs.status,
+        'cancelling', jobs.cancel_requested_at is not null) as child
+    from jobs
     where jobs.event_owner = @owner_id::text and jobs.event_source = input.source and jobs.event_id = input.event_id
     offset 0
-) as child;
+) as stored on true
+left join waits on waits.job_id = any (array[@parent_id::uuid]) and waits.name = input.name
+where stored.child is not null or waits.run = input.run and waits.child is not null;
+
+-- How the children of a job's waits ended.
+-- name: WaitsChildEnds :many
+select name, (child ->> 'jobId')::uuid as job_id, child_end as snapshot from waits
+where job_id = any (array[@parent_id::uuid]) and name = any (@names::text[]) and child_end is not null;
 
 -- name: EventsExpire :one
 with seen as (

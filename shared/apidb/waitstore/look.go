@@ -18,13 +18,16 @@ import (
 )
 
 const (
-	lookMost = 500 // waits of one pass
+	lookMost = 500             // waits of one pass
+	lookFor  = 5 * time.Second // after which the rest of a pass is left to the next
+
+	cancelMost = 100 // children of a job, in one pass
 
 	// lookAgain is when a wait is looked at again if its job cannot be woken yet. The status of the job when it is
 	// SCHEDULED leads to a look at once, so this is for a status that comes late and for a command that is not answered.
 	lookAgain = time.Second
-	// lookAgainForChild is when the end of a parent is looked at again if a child has no job yet: a gateway that has
-	// kept the wait stores the job within its patience.
+	// lookAgainForChild is when the end of a parent is looked at again if a child has no job yet, since a gateway that has
+	// kept the wait stores the job within its patience, or if the child is being cancelled.
 	lookAgainForChild = time.Minute
 	// lookLater is when a wait is looked at again after its job was woken, unless the handler has asked by then: the
 	// scheduler's database may have been restored to a moment before.
@@ -46,16 +49,15 @@ func (s *Store) Look(ctx context.Context, idle time.Duration) (looked Looked, ne
 	if err != nil {
 		return looked, 0, apidb.Classify("look for waits", err)
 	}
-	for _, id := range jobs {
-		commands, err := s.lookAt(ctx, id)
+	for began := time.Now(); len(jobs) > 0 && time.Since(began) < lookFor; jobs = jobs[1:] {
+		commands, err := s.lookAt(ctx, jobs[0])
 		if err != nil && ctx.Err() != nil {
 			return looked, 0, err
 		}
-		if err != nil {
-			looked.Failed = append(looked.Failed, fmt.Errorf("waits of job %s: %w", id, err))
-			continue
-		}
 		looked.Commands = append(looked.Commands, commands...)
+		if err != nil {
+			looked.Failed = append(looked.Failed, fmt.Errorf("waits of job %s: %w", jobs[0], err))
+		}
 	}
 	seconds, err := s.q.WaitsNextLook(ctx)
 	next = time.Duration(min(max(seconds, 0), idle.Seconds()) * float64(time.Second))
@@ -65,11 +67,12 @@ func (s *Store) Look(ctx context.Context, idle time.Duration) (looked Looked, ne
 	return looked, next, apidb.Classify("look for waits", err)
 }
 
-func (s *Store) lookAt(ctx context.Context, id uuid.UUID) (commands []commandstore.Command, err error) {
-	err = s.db.Tx(ctx, func(q *gen.Queries) error {
-		commands = nil
+func (s *Store) lookAt(ctx context.Context, id uuid.UUID) ([]commandstore.Command, error) {
+	var l look
+	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		job, err := q.JobLock(ctx, gen.JobLockParams{JobID: id})
 		if errors.Is(err, pgx.ErrNoRows) {
+			l = look{}
 			return nil // it was deleted with its waits
 		}
 		if err != nil {
@@ -79,7 +82,7 @@ func (s *Store) lookAt(ctx context.Context, id uuid.UUID) (commands []commandsto
 		if err != nil {
 			return err
 		}
-		l := look{q: q, job: job, id: id, p: gen.WaitsLookedParams{JobID: id}}
+		l = look{q: q, job: job, id: id, p: gen.WaitsLookedParams{JobID: id}}
 		if jobstate.Status(job.Status).Terminal() {
 			err = l.end(ctx, rows)
 		} else {
@@ -88,10 +91,25 @@ func (s *Store) lookAt(ctx context.Context, id uuid.UUID) (commands []commandsto
 		if err != nil {
 			return err
 		}
-		commands = l.commands
 		return q.WaitsLooked(ctx, l.p)
 	})
-	return commands, err
+	if err != nil {
+		return nil, err
+	}
+	for _, child := range l.cancel {
+		err = errors.Join(err, s.cancel(ctx, &l, child))
+	}
+	return l.commands, err
+}
+
+// cancel is a transaction of its own, so that no statement waits for it and for another child.
+func (s *Store) cancel(ctx context.Context, l *look, child uuid.UUID) error {
+	kept := l.commands
+	return s.db.Tx(ctx, func(q *gen.Queries) error {
+		l.q, l.commands = q, kept
+		_, err := l.command(ctx, child, jobevent.CommandCancel, nil)
+		return err
+	})
 }
 
 // look is the transaction about the waits of one job.
@@ -101,6 +119,7 @@ type look struct {
 	job      gen.JobLockRow
 	p        gen.WaitsLookedParams
 	commands []commandstore.Command
+	cancel   []uuid.UUID // children, once the transaction has committed
 }
 
 // note stores what follows for a wait; again is when it is looked at again, 0: never.
@@ -112,10 +131,13 @@ func (l *look) note(row gen.WaitsLockRow, status Status, again time.Duration) {
 
 // wake reschedules a job that waits, once one of its waits is done with all others of its group.
 func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
-	open := map[string]bool{} // groups
+	open, latest := map[string]bool{}, map[string]int32{} // by group: in the latest attempt that has asked for it
 	for _, row := range rows {
-		if row.GroupName != nil && Status(row.Status) == Open {
-			open[*row.GroupName] = true
+		if group := nullable.Value(row.GroupName); row.Attempt > latest[group] {
+			latest[group], open[group] = row.Attempt, false
+		}
+		if group := nullable.Value(row.GroupName); row.Attempt == latest[group] && Status(row.Status) == Open {
+			open[group] = true
 		}
 	}
 	asked, has := 0, false // the latest attempt whose wait is done
@@ -127,7 +149,7 @@ func (l *look) wake(ctx context.Context, rows []gen.WaitsLockRow) error {
 		if Status(row.Status) == Open && row.UntilAt != nil && !l.job.At.Before(*row.UntilAt) {
 			row.Status = string(TimedOut)
 		}
-		if Status(row.Status) != Open && (row.GroupName == nil || !open[*row.GroupName]) {
+		if s := Status(row.Status); (s == Done || s == TimedOut) && (row.GroupName == nil || !open[*row.GroupName]) {
 			asked, has = max(asked, int(row.Attempt)), true
 		}
 	}
@@ -191,8 +213,8 @@ func (l *look) command(
 	return 0, err
 }
 
-// end closes the waits of a job that has ended: its children are cancelled, and if it is retried it calls those that
-// have not completed once more.
+// end closes the waits of a job that has ended: if it is retried it calls the children that have not completed once more.
+// Those that run are to be cancelled.
 func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 	waits := make([]Wait, len(rows))
 	for i, row := range rows {
@@ -210,12 +232,15 @@ func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 			l.note(row, status, 0)
 			continue
 		case row.EventType != nil:
-		case child == nil && status == Open: // the gateway may be about to store it
+		case child == nil && row.DoneAt == nil: // the gateway may be about to store it
 			again = lookAgainForChild
-		case child != nil && !child.Status.Terminal():
-			var err error
-			if again, err = l.command(ctx, child.JobID, jobevent.CommandCancel, nil); err != nil {
-				return err
+		case child == nil || child.Status.Terminal():
+		case child.Cancelling:
+			again = lookAgainForChild
+		default:
+			again = lookAgain
+			if len(l.cancel) < cancelMost {
+				l.cancel = append(l.cancel, child.JobID)
 			}
 		}
 		l.note(row, Closed, again)

@@ -71,9 +71,11 @@ type Wait struct {
 
 // Child is a job that a handler has called.
 type Child struct {
-	JobID   uuid.UUID
-	JobType string
-	Status  jobstate.Status
+	JobID   uuid.UUID       `json:"jobId"`
+	JobType string          `json:"jobType"`
+	Status  jobstate.Status `json:"status"`
+
+	Cancelling bool `json:"cancelling"` // a cancel has been asked for
 }
 
 // ErrOver refuses waits of a job that has ended.
@@ -255,20 +257,23 @@ func (t *asking) take(w *Wait, event uuid.UUID, err error) error {
 	return err
 }
 
-// findChildren finds the jobs of calls. A child that failed before its parent ended is called once more.
+// findChildren finds the jobs of calls. A child that failed, or was cancelled, before its parent ended is called once
+// more.
 func (t *asking) findChildren(ctx context.Context, waits []Wait) error {
 	if err := findChildren(ctx, t.q, t.parent, waits); err != nil {
 		return err
 	}
 	for i := range waits {
 		w := &waits[i]
-		if w.EventType != "" || w.Child == nil {
+		if w.EventType != "" {
 			continue
 		}
-		row, known := t.known[w.Name]
-		closed := known && Status(row.Status) == Closed
+		row := t.known[w.Name]
+		looked := row.LookAt == nil || row.LookAt.After(t.at) // so that a child that runs is being cancelled
 		switch {
-		case closed && w.Child.Status != jobstate.Completed:
+		case w.Child == nil:
+			w.Status = Open
+		case Status(row.Status) == Closed && w.Child.Status != jobstate.Completed && (looked || w.Child.Status.Terminal()):
 			w.Run, w.Child, w.Status = w.Run+1, nil, Open
 		case w.Child.Status.Terminal():
 			w.Status = Done
@@ -280,13 +285,13 @@ func (t *asking) findChildren(ctx context.Context, waits []Wait) error {
 }
 
 func findChildren(ctx context.Context, q *gen.Queries, parent Parent, waits []Wait) error {
-	p := gen.WaitsChildrenParams{OwnerID: parent.OwnerID}
+	p := gen.WaitsChildrenParams{ParentID: parent.JobID, OwnerID: parent.OwnerID}
 	for i := range waits {
 		if waits[i].EventType != "" {
 			continue
 		}
 		source, id := ChildEvent(parent.JobID, waits[i].Name, waits[i].Run)
-		p.Ordinals = append(p.Ordinals, int32(i))
+		p.Ordinals, p.Names, p.Runs = append(p.Ordinals, int32(i)), append(p.Names, waits[i].Name), append(p.Runs, int32(waits[i].Run))
 		p.Sources, p.EventIDs = append(p.Sources, source), append(p.EventIDs, id)
 	}
 	if len(p.Ordinals) == 0 {
@@ -294,7 +299,9 @@ func findChildren(ctx context.Context, q *gen.Queries, parent Parent, waits []Wa
 	}
 	rows, err := q.WaitsChildren(ctx, p)
 	for _, row := range rows {
-		waits[row.Ordinal].Child = &Child{row.JobID, row.JobType, jobstate.Status(row.Status)}
+		if err = errors.Join(err, json.Unmarshal(row.Child, &waits[row.Ordinal].Child)); err != nil {
+			return err
+		}
 	}
 	return err
 }
@@ -354,6 +361,24 @@ func (s *Store) Events(ctx context.Context, waits []Wait) (map[uuid.UUID]json.Ra
 		events[row.EventNumber] = row.Event
 	}
 	return events, apidb.Classify("read events", err)
+}
+
+// ChildEnds returns how the children of a job's waits ended last, by the names of the waits: jobs with a snapshot, also
+// of those that are deleted.
+func (s *Store) ChildEnds(ctx context.Context, parent uuid.UUID, names []string) (map[string]jobstore.Job, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	rows, err := s.q.WaitsChildEnds(ctx, gen.WaitsChildEndsParams{ParentID: parent, Names: names})
+	ends := make(map[string]jobstore.Job, len(rows))
+	for _, row := range rows {
+		snapshot, err := jobstore.ReadSnapshot(row.JobID, nullable.Value(row.Snapshot))
+		if err != nil {
+			return nil, err
+		}
+		ends[row.Name] = jobstore.Job{JobID: row.JobID, Snapshot: snapshot}
+	}
+	return ends, apidb.Classify("read the ends of children", err)
 }
 
 // OfJob returns the waits of a job, the oldest first, with their events and children.

@@ -312,12 +312,22 @@ func TestTheEndOfAChildWakesItsParent(t *testing.T) {
 	if w.Status != waitstore.Done || w.Child == nil || w.Child.JobID != child || w.Child.Status != jobstate.Completed {
 		t.Errorf("%+v", w)
 	}
-	listed, err := f.Waits.OfJob(t.Context(), waitstore.Parent{JobID: id, OwnerID: "acme"})
-	if err != nil || len(listed) != 1 || listed[0].Child == nil || listed[0].Child.JobType != "SIMULATION" {
-		t.Errorf("%+v, %v", listed, err)
-	}
 	if job := f.ReadJob(t, child); job.Parent == nil || *job.Parent != id || !f.ReadJob(t, id).Waits {
 		t.Errorf("the parent is %v", job.Parent)
+	}
+	for _, what := range []string{"is there", "is deleted"} {
+		listed, err := f.Waits.OfJob(t.Context(), waitstore.Parent{JobID: id, OwnerID: "acme"})
+		if err != nil || len(listed) != 1 || listed[0].Child == nil || listed[0].Child.JobType != "SIMULATION" {
+			t.Errorf("%s: %+v, %v", what, listed, err)
+		}
+		ends, err := f.Waits.ChildEnds(t.Context(), id, []string{call.Name})
+		if end := ends[call.Name]; err != nil || end.JobID != child || end.Snapshot.Status != string(jobstate.Completed) {
+			t.Errorf("%s: %+v, %v", what, ends, err)
+		}
+		if w := f.ask(t, id, 2, call)[0]; w.Status != waitstore.Done || w.Child == nil || w.Child.JobID != child {
+			t.Errorf("%s: %+v", what, w)
+		}
+		f.Exec(t, "delete from jobs where job_id = $1", child)
 	}
 }
 
@@ -363,7 +373,12 @@ func TestTheEndOfAParentCancelsItsChildrenAndItsRetryCallsAgain(t *testing.T) {
 	if len(commands) != 1 || commands[0].JobID != runs || commands[0].Command != "cancel" {
 		t.Fatalf("%+v", commands)
 	}
+	f.Exec(t, "update waits set look_at = now() where look_at is not null")
+	if commands, next := f.look(t); len(commands) != 0 || next < 30*time.Second {
+		t.Errorf("a child that is being cancelled: %+v, again in %v", commands, next)
+	}
 	f.become(t, runs, jobstate.Cancelled, 1)
+	f.Exec(t, "delete from jobs where job_id = any ($1)", []uuid.UUID{failed, completed})
 	if n := f.send(t, "acme", `{}`); n != 0 {
 		t.Errorf("the ended job waits still: %d", n)
 	}
@@ -428,6 +443,81 @@ func TestAChildThatIsRetriedIsWaitedForAgain(t *testing.T) {
 	f.wantWoken(t)
 	f.become(t, a, jobstate.Completed, 2)
 	f.wantWoken(t, id)
+}
+
+// A person retries a failed job at once.
+func TestAParentThatIsRetriedBeforeCronHasLooked(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	calls := []waitstore.Asked{{Name: "failed"}, {Name: "runs"}, {Name: "completed"}}
+	f.ask(t, id, 1, calls...)
+	failed, runs, completed := f.call(t, id, "failed", 1), f.call(t, id, "runs", 1), f.call(t, id, "completed", 1)
+	f.become(t, failed, jobstate.Failed, 1)
+	f.become(t, runs, jobstate.Running, 1)
+	f.become(t, completed, jobstate.Completed, 1)
+	f.become(t, id, jobstate.Failed, 1)
+	f.become(t, id, jobstate.Pending, 1) // by a retry
+	f.wantWoken(t)
+	f.become(t, id, jobstate.Failed, 1)
+	f.become(t, id, jobstate.Pending, 1)
+	f.become(t, id, jobstate.Running, 2)
+	waits := f.ask(t, id, 2, calls...)
+	for i, want := range []struct {
+		status waitstore.Status
+		run    int
+	}{{waitstore.Open, 2}, {waitstore.Open, 1}, {waitstore.Done, 1}} {
+		if w := waits[i]; w.Status != want.status || w.Run != want.run {
+			t.Errorf("%s: %+v", w.Name, w)
+		}
+	}
+	f.call(t, id, "failed", 2)
+	f.become(t, id, jobstate.Scheduled, 2)
+	f.wantWoken(t)
+	f.become(t, runs, jobstate.Completed, 1)
+	f.wantWoken(t, id)
+}
+
+// A job of a group may be refused, so that nothing ever ends its wait.
+func TestAGroupOfTheLatestAttemptWakesItsJob(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	f.ask(t, id, 1, waitstore.Asked{Name: "refused", Group: "all"})
+	f.become(t, id, jobstate.Running, 2)
+	f.ask(t, id, 2, waitstore.Asked{Name: "a", Group: "all"}, waitstore.Asked{Name: "b", Group: "all"})
+	a, b := f.call(t, id, "a", 1), f.call(t, id, "b", 1)
+	f.become(t, id, jobstate.Scheduled, 2)
+	f.become(t, a, jobstate.Completed, 1)
+	f.wantWoken(t)
+	f.become(t, b, jobstate.Completed, 1)
+	f.wantWoken(t, id)
+}
+
+func TestTheEndOfAParentCancelsManyChildrenInParts(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	var calls []waitstore.Asked
+	for i := range 230 {
+		calls = append(calls, waitstore.Asked{Name: fmt.Sprint(i), Group: "all"})
+	}
+	f.ask(t, id, 1, calls...)
+	for i := range calls {
+		f.call(t, id, fmt.Sprint(i), 1)
+	}
+	f.become(t, id, jobstate.Cancelled, 1)
+	cancelled := map[uuid.UUID]bool{}
+	for pass, want := range []int{100, 200, 230, 230} {
+		commands, _ := f.look(t)
+		for _, c := range commands {
+			cancelled[c.JobID] = true
+		}
+		if len(cancelled) != want {
+			t.Errorf("after pass %d %d children are cancelled, want %d", pass, len(cancelled), want)
+		}
+		f.Exec(t, "update waits set look_at = now() where look_at is not null")
+	}
 }
 
 // A gateway that has kept a wait stores its child even if the parent has ended meanwhile.

@@ -45,7 +45,7 @@ func Receive(ctx context.Context, a *Attempt, name string, wait EventWait) (*cli
 // job had retries of its own. If the handler's job is retried by hand, it calls again.
 type CallError struct {
 	Name   string
-	JobID  string // empty: the job was deleted
+	JobID  string
 	Status string // FAILED or CANCELLED
 	Code   string // empty: none
 	Reason string

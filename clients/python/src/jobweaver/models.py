@@ -1999,9 +1999,9 @@ class WorkCalledJob(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    job_id: Annotated[UUID | None, Field(alias="jobId", description="Null if the job was deleted; then it counts as FAILED.")]
+    job_id: Annotated[UUID, Field(alias="jobId")]
     status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
-    output: Annotated[Any, Field(description="Once it is COMPLETED.")]
+    output: Annotated[Any, Field(description="Once it is COMPLETED. It is kept with the caller.")]
     last_error: Annotated[LastErrorOrNull | None, Field(alias="lastError")]
 
 
@@ -3074,7 +3074,7 @@ class JobWait(BaseModel):
     received: Annotated[ReceivedEvent | None, Field(description="The event that has come.")]
     job: Annotated[
         CalledJob | None,
-        Field(description="The job that the handler has called. Null if it waits for an event, or if the job was deleted."),
+        Field(description="The job that the handler has called, which may be deleted by now. Null if it waits for an event."),
     ]
 
 

@@ -506,7 +506,7 @@ with input as (
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
-        case when jobs.callback_url is not null then jobs.snapshot end as snapshot,
+        case when jobs.callback_url is not null or starts_with(jobs.event_source, '/jobweaver/child/') then jobs.snapshot end as snapshot,
         case when jobs.status = 'SCHEDULED' or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
         case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
              then substr(jobs.event_source, 18)::uuid end as parent_id,
@@ -540,20 +540,23 @@ with input as (
     returning version
 ), woken as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
-), answered as ( -- the wait of a parent for its child
-    update waits set status = 'DONE', done_at = now(), look_at = now()
+), answered as ( -- the wait of a parent for its child, which may be deleted before the parent asks
+    update waits set child_end = changed.snapshot, done_at = now(), look_at = now(),
+        child = json_build_object('jobId', changed.job_id, 'jobType', changed.job_type, 'status', changed.status),
+        status = case waits.status when 'CLOSED' then 'CLOSED' else 'DONE' end
     from changed
     where changed.parent_id is not null and waits.job_id = any (array[changed.parent_id])
         and waits.name = substr(changed.event_id, position(':' in changed.event_id) + 1)
         and waits.run = split_part(changed.event_id, ':', 1)::int
-        -- Also one that is DONE: a person has retried its child, and the parent may be asking for it at this moment.
-        and case when waits.status = 'OPEN' or waits.status = 'DONE' then true else false end
-    returning waits.job_id
-), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended
-    update waits set look_at = now()
+    returning waits.job_id, waits.name
+), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended: what it has is left
+    update waits set look_at = now(), status = case
+        when changed.status = 'SCHEDULED' or waits.event_type is not null and waits.status <> 'OPEN'
+            or waits.child ->> 'status' = 'COMPLETED' then waits.status else 'CLOSED' end
     from changed
     where changed.waits and waits.job_id = any (array[changed.job_id])
         and (changed.status <> 'SCHEDULED' or waits.status <> 'OPEN' and waits.look_at is not null)
+        and not exists (select from answered where answered.job_id = waits.job_id and answered.name = waits.name)
     returning waits.job_id
 ), looking as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')

@@ -171,37 +171,84 @@ func (q *Queries) EventsNumbered(ctx context.Context, eventNumbers []uuid.UUID) 
 	return items, nil
 }
 
+const WaitsChildEnds = `-- name: WaitsChildEnds :many
+select name, (child ->> 'jobId')::uuid as job_id, child_end as snapshot from waits
+where job_id = any (array[$1::uuid]) and name = any ($2::text[]) and child_end is not null
+`
+
+type WaitsChildEndsParams struct {
+	ParentID uuid.UUID
+	Names    []string
+}
+
+type WaitsChildEndsRow struct {
+	Name     string
+	JobID    uuid.UUID
+	Snapshot *string
+}
+
+// How the children of a job's waits ended.
+func (q *Queries) WaitsChildEnds(ctx context.Context, arg WaitsChildEndsParams) ([]WaitsChildEndsRow, error) {
+	rows, err := q.db.Query(ctx, WaitsChildEnds, arg.ParentID, arg.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WaitsChildEndsRow
+	for rows.Next() {
+		var i WaitsChildEndsRow
+		if err := rows.Scan(&i.Name, &i.JobID, &i.Snapshot); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const WaitsChildren = `-- name: WaitsChildren :many
 with input as (
-    select unnest($2::int[]) as ordinal, unnest($3::text[]) as source, unnest($4::text[]) as event_id
+    select unnest($3::int[]) as ordinal, unnest($4::text[]) as name, unnest($5::int[]) as run,
+        unnest($6::text[]) as source, unnest($7::text[]) as event_id
 )
-select input.ordinal::int as ordinal, child.job_id, child.job_type, child.status
-from input cross join lateral (
-    select jobs.job_id, jobs.job_type, jobs.status from jobs
+select input.ordinal::int as ordinal,
+    (coalesce(stored.child, case when waits.run = input.run then waits.child end))::json as child
+from input left join lateral (
+    select json_build_object('jobId', jobs.job_id, 'jobType', jobs.job_type, 'status', jobs.status,
+        'cancelling', jobs.cancel_requested_at is not null) as child
+    from jobs
     where jobs.event_owner = $1::text and jobs.event_source = input.source and jobs.event_id = input.event_id
     offset 0
-) as child
+) as stored on true
+left join waits on waits.job_id = any (array[$2::uuid]) and waits.name = input.name
+where stored.child is not null or waits.run = input.run and waits.child is not null
 `
 
 type WaitsChildrenParams struct {
 	OwnerID  string
+	ParentID uuid.UUID
 	Ordinals []int32
+	Names    []string
+	Runs     []int32
 	Sources  []string
 	EventIDs []string
 }
 
 type WaitsChildrenRow struct {
 	Ordinal int32
-	JobID   uuid.UUID
-	JobType string
-	Status  string
+	Child   json.RawMessage
 }
 
-// The children of waits, by the events that made them.
+// The children of a job's waits, by the events that made them; of those that are deleted, how they ended.
 func (q *Queries) WaitsChildren(ctx context.Context, arg WaitsChildrenParams) ([]WaitsChildrenRow, error) {
 	rows, err := q.db.Query(ctx, WaitsChildren,
 		arg.OwnerID,
+		arg.ParentID,
 		arg.Ordinals,
+		arg.Names,
+		arg.Runs,
 		arg.Sources,
 		arg.EventIDs,
 	)
@@ -212,12 +259,7 @@ func (q *Queries) WaitsChildren(ctx context.Context, arg WaitsChildrenParams) ([
 	var items []WaitsChildrenRow
 	for rows.Next() {
 		var i WaitsChildrenRow
-		if err := rows.Scan(
-			&i.Ordinal,
-			&i.JobID,
-			&i.JobType,
-			&i.Status,
-		); err != nil {
+		if err := rows.Scan(&i.Ordinal, &i.Child); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -257,7 +299,9 @@ on conflict (job_id, name) do update set
     status = excluded.status, attempt = excluded.attempt, group_name = excluded.group_name, until_at = excluded.until_at,
     done_at = case when excluded.status = 'OPEN' then null else coalesce(waits.done_at, excluded.done_at) end,
     look_at = excluded.look_at, event_type = excluded.event_type, match = excluded.match, keys = excluded.keys,
-    first_key = excluded.first_key, event_number = excluded.event_number, run = excluded.run
+    first_key = excluded.first_key, event_number = excluded.event_number, run = excluded.run,
+    child = case when waits.run = excluded.run then waits.child end,
+    child_end = case when waits.run = excluded.run then waits.child_end end
 `
 
 type WaitsKeepParams struct {
