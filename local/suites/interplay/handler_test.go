@@ -97,7 +97,7 @@ func (w *Witness) step(out http.ResponseWriter, in *http.Request) {
 }
 
 var stepRules = []Rule{{
-	"steps", "If an attempt of the job has a result of this name already, Step returns that, and does not run it again.", "shared/client/durable",
+	"steps", "A step whose result is stored never runs again.", "docs/long-jobs.md",
 	func(f *facts, found func(_, _, _ string)) {
 		ran := map[string]*StepRun{}
 		for _, s := range f.Steps {

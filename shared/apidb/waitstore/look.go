@@ -213,8 +213,8 @@ func (l *look) command(
 	return 0, err
 }
 
-// end closes the waits of a job that has ended: if it is retried it calls the children that have not completed once more.
-// Those that run are to be cancelled.
+// end closes the waits of a job that has ended: if it is retried it calls what has not completed once more. Children
+// that run are to be cancelled.
 func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 	waits := make([]Wait, len(rows))
 	for i, row := range rows {

@@ -273,7 +273,8 @@ func (t *asking) findChildren(ctx context.Context, waits []Wait) error {
 		switch {
 		case w.Child == nil:
 			w.Status = Open
-		case Status(row.Status) == Closed && w.Child.Status != jobstate.Completed && (looked || w.Child.Status.Terminal()):
+		case Status(row.Status) == Closed && w.Child.Status != jobstate.Completed &&
+			(looked || w.Child.Status.Terminal()):
 			w.Run, w.Child, w.Status = w.Run+1, nil, Open
 		case w.Child.Status.Terminal():
 			w.Status = Done
@@ -291,7 +292,8 @@ func findChildren(ctx context.Context, q *gen.Queries, parent Parent, waits []Wa
 			continue
 		}
 		source, id := ChildEvent(parent.JobID, waits[i].Name, waits[i].Run)
-		p.Ordinals, p.Names, p.Runs = append(p.Ordinals, int32(i)), append(p.Names, waits[i].Name), append(p.Runs, int32(waits[i].Run))
+		p.Ordinals, p.Names = append(p.Ordinals, int32(i)), append(p.Names, waits[i].Name)
+		p.Runs = append(p.Runs, int32(waits[i].Run))
 		p.Sources, p.EventIDs = append(p.Sources, source), append(p.EventIDs, id)
 	}
 	if len(p.Ordinals) == 0 {
