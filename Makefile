@@ -41,11 +41,13 @@ LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./share
 	./shared/kafkaevent ./shared/funchost ./functions/pull ./shared/apidb/jobstore ./functions/notify
 
 # Packages with nothing for the race detector: pure ones, which start no goroutine and change no variable of a package,
-# those whose work is done by SQL or by other processes, and the shuffle test, which does one thing at a time on purpose.
+# those whose work is done by SQL or by other processes and that share nothing in memory, and the shuffle test, which
+# does one thing at a time on purpose.
 # The command line's is one process's that ends. In the others, a test with nothing to race is skipped by -short.
 NOT_RACED := functions migrations infra/laptop/localpostgres infra/kubernetes local/suites/attacks local/examples local/jobweaver local/packages \
 	local/suites/interplay local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
-	shared/apibody shared/apidb/joblist shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
+	$(addprefix shared/apidb/,alertstore auditstore batchstore callbackstore deliverystore joblist keystore logstore operationstore \
+	rejectedstore statstore statusstore typestore waitstore workerstore) shared/apibody shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
 	shared/jobstate shared/payloadschema shared/retrypolicy
 RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./... $(CLIENT_GO)))
 
