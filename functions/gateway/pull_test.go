@@ -325,7 +325,7 @@ func TestWrongRequestsOfPullWorkersAreRefused(t *testing.T) {
 			`{}`: "worker", `{"worker": "w", "types": []}`: "types", `{"worker": "", "types": ["A"]}`: "worker",
 			`{"worker": "w", "types": ["A", "A"]}`: "types[1]", `{"worker": "w", "types": ["A"], "slots": 0}`: "slots",
 			`{"worker": "w", "types": ["A"], "slots": 501}`: "slots", `{"worker": "w", "types": ["A"], "wait": "1h"}`: "wait",
-			`{"worker": "w", "types": ["A"], "queues": ["A B"]}`: "queues[0]", `{"worker": "w", "types": ["A"], "x": 1}`: "x",
+			`{"worker": "w", "types": ["A"], "queues": ["A B"]}`: "queues[0]", `{"worker": "w", "types": ["A", "ALERT"]}`: "types[1]", `{"worker": "w", "types": ["A"], "x": 1}`: "x",
 		},
 		"/api/workers/heartbeat": {
 			`{"attempts": []}`: "worker", `{"worker": "w", "attempts": [{}]}`: "attempts[0].token",

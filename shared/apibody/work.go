@@ -58,7 +58,7 @@ func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 		case "worker":
 			claim.Worker = r.Label(maxWorkerChars)
 		case "types":
-			claim.Types = r.Names(MaxClaimTypes, func() string { return r.Checked(jobspec.WrongJobType) })
+			claim.Types = r.Names(MaxClaimTypes, func() string { return r.Checked(wrongClaimedType) })
 		case "queues":
 			if !r.Null() {
 				claim.Queues = r.Names(MaxClaimTypes, func() string { return r.Checked(jobspec.WrongQueue) })
@@ -78,6 +78,14 @@ func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 		r.BadAt("types", "must name at least one job type")
 	}
 	return claim, r.Close().Err("claim")
+}
+
+// wrongClaimedType refuses the type of notices, whose payloads have URLs that are secrets of whoever made the alert.
+func wrongClaimedType(jobType string) string {
+	if jobType == jobspec.Alert {
+		return "is run by the installation alone"
+	}
+	return jobspec.WrongJobType(jobType)
 }
 
 // WorkHeartbeat is a pull worker's heartbeat: the attempts that it still runs.
