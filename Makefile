@@ -37,8 +37,11 @@ RACE_FLAGS := -p $(shell echo $$(($(CORES) + 1))) -race -short -timeout 20m
 
 # The packages that take longest begin first, or the last of them would be waited for alone. Those that wait most are
 # among the first, so that others compute beside them.
-LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/serve ./local/dev ./local/jobweaver \
+LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/dev ./local/jobweaver \
 	./shared/kafkaevent ./shared/funchost ./functions/pull ./shared/apidb/jobstore ./functions/notify
+
+# Whole installations, whose processes are killed, rolled and looked at: a target of their own.
+SERVES := ./local/serve ./local/doctor
 
 # Packages with nothing for the race detector: pure ones, which start no goroutine and change no variable of a package,
 # those whose work is done by SQL or by other processes and that share nothing in memory, and the shuffle test, which
@@ -165,8 +168,12 @@ migrate: ## bring the three databases on the server of DATABASE_URL up to date
 	go run ./local/jobweaver migrate
 
 .PHONY: test
-test: ## every test, on real PostgreSQL and the embedded broker
-	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) $(LONGEST) ./... $(CLIENT_GO)
+test: ## the tests of all packages, on real PostgreSQL and the embedded broker
+	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) $(LONGEST) $(filter-out $(SERVES:./%=$(MODULE)/%),$(shell go list ./...)) $(CLIENT_GO)
+
+.PHONY: test-serve
+test-serve: ## jobweaver serve and doctor: faults, a standby, poolers, installations beside each other
+	$(WITH_POSTGRES) $(GO_TEST) $(SERVES)
 
 .PHONY: test-race
 test-race: export CGO_ENABLED = 1

@@ -224,6 +224,13 @@ func (f *facts) name(id string) string {
 	return id
 }
 
+// short reports whether an attempt may have had a timeout that a slow machine exceeds. The content of a debounced job is
+// another request's than the one that made it.
+func (f *facts) short(id string, r *Run) bool {
+	made, ran := f.spec(id), f.Specs[r.Name]
+	return made == nil || made.Job.TimeoutMs < 10_000 || ran == nil || ran.Job.TimeoutMs < 10_000
+}
+
 // spec returns what was asked for with a job; nil: it is not known.
 func (f *facts) spec(id string) *Spec {
 	if s := f.specs[id]; s != nil {

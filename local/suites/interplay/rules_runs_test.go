@@ -90,7 +90,7 @@ var runRules = []Rule{
 					saved = []string{r.Had}
 					if r.Saved != "" {
 						saved = []string{r.Saved}
-						if s := f.spec(id); r.Cut || s == nil || s.Job.TimeoutMs < 10_000 { // it may have been over by then
+						if r.Cut || f.short(id, r) { // it may have been over by then
 							saved = append(saved, r.Had)
 						}
 					}

@@ -260,8 +260,7 @@ func (f *facts) checkFailed(found func(_, _, _ string)) {
 		if j.Status != client.Failed || r == nil || !witnessed(j) {
 			return
 		}
-		spec := f.spec(j.JobID)
-		short := spec == nil || spec.Job.TimeoutMs < 10_000
+		short := f.short(j.JobID, r)
 		waits := j.JobType == "EXTERNAL" // its callback decides, whatever the answer
 		if r.How == actOK && !waits && !(short && code(j) == "WORKER.TIMEOUT") {
 			found(f.name(j.JobID), "COMPLETED: its last attempt succeeded", "FAILED "+code(j))
