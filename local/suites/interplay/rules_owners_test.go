@@ -167,22 +167,16 @@ func (f *facts) shownEnded(id string, at time.Time) bool {
 // checkOwnThrottle: a job's start is at most perMs after that of the job before it, or at once.
 func (f *facts) checkOwnThrottle(found func(_, _, _ string)) {
 	lines, moved := map[string][]*client.Job{}, map[string]bool{}
-	add := func(j *client.Job) {
+	f.each(func(j *client.Job) {
 		if j.Throttle != nil && j.RunAt != nil {
 			key := j.Throttle.Key + " of " + j.OwnerID
 			lines[key] = append(lines[key], j)
 			moved[key] = moved[key] || len(f.may(j.JobID, "reschedule")) > 0
 		}
-	}
-	f.each(add)
-	for _, j := range f.Gone {
-		add(j)
-	}
-	unseen := map[string]bool{} // keys of jobs that were deleted before a list showed them: what they had reserved is not known
+	})
+	unseen := map[string]bool{} // keys of jobs that were deleted: lists do not show what they had reserved
 	for id, s := range f.specs {
-		if s.Job.Throttle != "" && f.Jobs[id] == nil && f.Gone[id] == nil {
-			unseen[s.Job.Throttle] = true
-		}
+		unseen[s.Job.Throttle] = unseen[s.Job.Throttle] || f.Jobs[id] == nil
 	}
 	for key, jobs := range lines {
 		name := jobs[0].Throttle.Key[strings.LastIndex(jobs[0].Throttle.Key, "-")+1:]
