@@ -36,9 +36,12 @@ const attempt = (n: number, started: number, finished: number): Schemas['Attempt
   attempt: n, workerId: 'worker-1', startedAt: before(started), finishedAt: before(finished), outcome: 'failed', errorCode: lastError.errorCode,
   message: lastError.message,
 });
+const render: Schemas['JobStep'] = {
+  name: 'render', attempt: 1, savedAt: before(210), until: null, tookMs: 1834, result: { pages: 4 }, bytes: 11,
+};
 const job: Schemas['Job'] = {
   ...summary(4, failed), payload: { order: 17 }, after: [], onDependencyFailure: null, schedule: null, callbackUrl: null, runAgainOf: null,
-  runAgainAs: null, parentId: null, waits: [], logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
+  runAgainAs: null, parentId: null, waits: [], steps: [render], logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
   history: [
     move('PENDING', 240, 0), move('QUEUED', 235, 1), move('RUNNING', 234, 1), move('RETRYING', 204, 1), move('PENDING', 160, 1),
     move('QUEUED', 155, 2), move('RUNNING', 154, 2), move('FAILED', 124, 2),
