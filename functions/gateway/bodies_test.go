@@ -154,4 +154,19 @@ func TestTheContractAndTheDecodersOfPullWorkersAgree(t *testing.T) {
 		}
 		agreeWith(t, schemas["WorkCheckpoint"].Value, one, err)
 	}
+	for _, more := range []string{
+		`"name": "` + x(200) + `"`, `"name": "` + x(201) + `"`, `"name": ""`, `"result": 1`, `"name": "a", "result": null`, `"name": "a", "result": [1]`,
+		`"name": "a", "until": "2036-01-01T00:00:00Z"`, `"name": "a", "until": null`, `"name": "a", "until": "soon"`, `"name": "a", "until": 5`,
+		`"name": "a", "until": "1969-12-31T23:59:59Z"`, `"name": "a", "tookMs": 0`, `"name": "a", "tookMs": -1`, `"name": "a", "tookMs": 31622400001`,
+		`"name": "a", "tookMs": null`, `"name": "a", "x": 1`,
+	} {
+		body := `{"worker": "w", "token": "t", ` + more + `}`
+		_, err := apibody.DecodeWorkStep([]byte(body))
+		agreeWith(t, schemas["WorkStep"].Value, body, err)
+	}
+	for _, more := range []string{`"worker": "w"`, `"worker": "w", "after": null`, `"worker": "w", "after": ""`, `"worker": "w", "after": "a"`, `"after": "a"`} {
+		body := `{"token": "t", ` + more + `}`
+		_, err := apibody.DecodeWorkStepsRead([]byte(body))
+		agreeWith(t, schemas["WorkStepsRead"].Value, body, err)
+	}
 }

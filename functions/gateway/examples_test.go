@@ -95,7 +95,7 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 		at = "/hooks/github"
 	}
 	body := e.JSON
-	if path == "/api/workers/wait" { // its token is of an instance
+	if path == "/api/workers/wait" || strings.HasPrefix(path, "/api/workers/steps") { // its token is of an instance
 		p.giveOf(id, id.String()+".1.x")
 		body = regexp.MustCompile(`"token": *"[^"]*"`).ReplaceAllString(body, `"token": "`+h.claimed()[0]+`"`)
 	}

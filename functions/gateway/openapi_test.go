@@ -70,7 +70,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
 		"PUT /api/workers/{workerId}/drain", "DELETE /api/workers/{workerId}/drain",
-		"POST /api/workers/claim", "POST /api/workers/heartbeat", "POST /api/workers/settle", "POST /api/workers/checkpoint", "POST /api/workers/wait",
+		"POST /api/workers/claim", "POST /api/workers/heartbeat", "POST /api/workers/settle", "POST /api/workers/checkpoint", "POST /api/workers/wait", "POST /api/workers/steps", "POST /api/workers/steps/read",
 		"GET /api/stats", "GET /api/owners", "GET /api/lag", "GET /api/stream",
 		"GET /api/jobs/{jobId}/deliveries", "POST /api/jobs/{jobId}/deliveries/{version}/retry", "GET /api/deliveries",
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
@@ -315,7 +315,7 @@ func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
 		"tags": [], "blockedBy": [{"kind": "order", "id": "k"}], "version": 0, "callbackDeadlineAt": null,
 		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k", "fairnessKey": "f"`
-	full := summary + `, "payload": null, "callbackUrl": null, "runAgainOf": null, "runAgainAs": ` + id + `, "parentId": null, "waits": [], "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
+	full := summary + `, "payload": null, "callbackUrl": null, "runAgainOf": null, "runAgainAs": ` + id + `, "parentId": null, "waits": [], "steps": [], "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
 		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
 		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,
 		"errorCode": null, "message": null}]`

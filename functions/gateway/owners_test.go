@@ -100,6 +100,12 @@ var bodies = map[string]func(things) []string{
 	"waitInAttempt": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "token": "0000000000.%s.1.x", "waits": [{"name": "a", "event": {"type": "a"}}]}`, x.job)}
 	},
+	"saveStep": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "token": "0000000000.%s.1.x", "name": "a", "result": 1}`, x.job)}
+	},
+	"readSteps": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "token": "0000000000.%s.1.x"}`, x.job)}
+	},
 	"settleAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "results": [{"token": "%s.1", "status": "COMPLETED"}]}`, x.job)}
 	},

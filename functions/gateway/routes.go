@@ -123,6 +123,8 @@ func (f *Function) workerRoutes() []route {
 		{http.MethodPost, "/api/workers/heartbeat", access.Work, noQuery(f.api.pull.Heartbeat)},
 		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
 		{http.MethodPost, "/api/workers/wait", access.Work, noQuery(f.api.waits.Ask)},
+		{http.MethodPost, "/api/workers/steps", access.Work, noQuery(f.api.waits.SaveStep)},
+		{http.MethodPost, "/api/workers/steps/read", access.Work, noQuery(f.api.waits.ReadSteps)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 	}
 }

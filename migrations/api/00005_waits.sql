@@ -43,7 +43,20 @@ CREATE INDEX waits_to_look_at ON waits (look_at) WHERE look_at IS NOT NULL;
 CREATE INDEX waits_open ON waits (owner_id, event_type, first_key) WHERE status = 'OPEN' AND event_type IS NOT NULL;
 CREATE INDEX waits_of_event ON waits (event_number) WHERE event_number IS NOT NULL;
 
--- Whether the job has rows in waits, so that the statuses of other jobs need not look.
+-- What the steps of a job's handler returned. Later attempts get these results and do not run the steps again.
+CREATE TABLE steps (
+    job_id   uuid        NOT NULL,
+    name     text        NOT NULL,
+    attempt  integer     NOT NULL,                   -- that saved it
+    saved_at timestamptz NOT NULL DEFAULT now(),
+    until_at timestamptz,                            -- of a sleep: when it is over
+    took_ms  bigint,                                 -- null: the worker has not measured it
+    bytes    integer     NOT NULL,                   -- of the result before it was sealed
+    result   text        NOT NULL,                   -- JSON, sealed
+    PRIMARY KEY (job_id, name)
+);
+
+-- Whether the job has rows in waits or steps, so that the statuses and the reads of other jobs need not look.
 ALTER TABLE jobs ADD COLUMN waits boolean;
 
 -- +goose StatementBegin
@@ -55,6 +68,7 @@ BEGIN
     DELETE FROM public.callbacks WHERE job_id = ANY (ids);
     DELETE FROM public.merged_submits WHERE job_id = ANY (ids);
     DELETE FROM public.waits WHERE job_id = ANY (ids);
+    DELETE FROM public.steps WHERE job_id = ANY (ids);
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
@@ -72,4 +86,4 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 ALTER TABLE jobs DROP COLUMN waits;
-DROP TABLE waits, events;
+DROP TABLE steps, waits, events;

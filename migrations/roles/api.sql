@@ -10,7 +10,7 @@ GRANT UPDATE (
     fairness_key, callback_url, policies, run_at, status, updated_at,
     elements, event, waits
 ) ON jobs TO jobweaver_gateway;
-GRANT SELECT, INSERT ON events, waits TO jobweaver_gateway;
+GRANT SELECT, INSERT ON events, steps, waits TO jobweaver_gateway;
 GRANT UPDATE (
     status, attempt, group_name, until_at, done_at, look_at, event_type, match, keys, first_key, event_number, run, child, child_end
 ) ON waits TO jobweaver_gateway;

@@ -538,6 +538,18 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules USING btree (next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
 CREATE INDEX schedules_owned ON schedules USING btree (owner_id);
 
+CREATE TABLE steps (
+    job_id   uuid NOT NULL,
+    name     text NOT NULL,
+    attempt  integer NOT NULL,
+    saved_at timestamp with time zone NOT NULL DEFAULT now(),
+    until_at timestamp with time zone,
+    took_ms  bigint,
+    bytes    integer NOT NULL,
+    result   text NOT NULL,
+    CONSTRAINT steps_pkey PRIMARY KEY (job_id, name)
+);
+
 CREATE TABLE tallies (
     grain       text NOT NULL,
     at          timestamp with time zone NOT NULL,
@@ -695,6 +707,7 @@ BEGIN
     DELETE FROM callbacks WHERE job_id = ANY (ids);
     DELETE FROM merged_submits WHERE job_id = ANY (ids);
     DELETE FROM waits WHERE job_id = ANY (ids);
+    DELETE FROM steps WHERE job_id = ANY (ids);
     RETURN NULL;
 END $function$
 ;

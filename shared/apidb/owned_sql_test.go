@@ -70,6 +70,7 @@ var ownerless = map[string]string{
 	"AuditList": "only for callers that see all owners", "AuditForget": forAll,
 	"WaitsLock": locked, "WaitsOfJob": asked, "WaitsChildEnds": asked, "EventsNumbered": asked, "WaitsToLookAt": forAll, "WaitsNextLook": forAll,
 	"WaitsLooked": locked, "EventsExpire": forAll, "WaitsLockTypes": none, "WaitsLockTypesShared": none,
+	"StepKeep": locked, "StepsOfJob": asked,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 	"AwaitReplicas": none,
 	"TagsOf":        "of the jobs whose attempts pull has handed to the request, by its owner",

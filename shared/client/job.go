@@ -75,6 +75,7 @@ type Job struct {
 	RunAgainAs          string            `json:"runAgainAs"`
 	ParentID            string            `json:"parentId"` // the job whose handler has called it; empty: none
 	Waits               []Wait            `json:"waits"`    // the oldest first
+	Steps               []Step            `json:"steps"`    // in the order in which they were saved
 	After               []string          `json:"after"`
 	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: the default for all
 	KeepBuild           bool              `json:"keepBuild"`

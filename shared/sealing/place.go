@@ -33,6 +33,9 @@ type Place struct {
 // OfJob is a place in a job.
 func OfJob(id uuid.UUID, field Field) Place { return Place{job: id, field: field} }
 
+// OfStep is the place of what a step of a job returned.
+func OfStep(id uuid.UUID, name string) Place { return Place{job: id, field: Field("step/" + name)} }
+
 // OfAttempt is a place in an attempt.
 func OfAttempt(id uuid.UUID, attempt int, field Field) Place {
 	return Place{job: id, attempt: attempt, field: field}

@@ -50,6 +50,7 @@ func TestWhatIsSealedOpensOnlyAtItsPlace(t *testing.T) {
 		sealing.OfAttempt(job, 1, sealing.Output), sealing.OfAttempt(job, 2, sealing.Output), sealing.OfAttempt(job, 11, sealing.Output),
 		sealing.OfAttempt(job, 1, sealing.LogLine), sealing.OfAttempt(job, 1, sealing.Progress), sealing.OfAttempt(another, 1, sealing.Output),
 		sealing.OfSchedule("a", "b"), sealing.OfSchedule("a", ""), sealing.OfSchedule("ab", ""),
+		sealing.OfStep(job, "a"), sealing.OfStep(job, "b"), sealing.OfStep(another, "a"),
 	}
 	plain := json.RawMessage(`{"a":"b"}`)
 	for i, at := range places {

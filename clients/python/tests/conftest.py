@@ -51,7 +51,7 @@ def job(status: str, **more: Any) -> dict[str, Any]:
     objects = ["progress", "output", "lastError", "orderingKey", "schedule", "payload", "callbackUrl", "onDependencyFailure"]
     nothing = dict.fromkeys([*texts, *objects, "runAgainOf", "runAgainAs", "parentId"])
     numbers = dict.fromkeys(["priority", "attempt", "retryCount", "maxRetryCount", "version"], 0)
-    lists: dict[str, Any] = {name: [] for name in ["tags", "blockedBy", "after", "history", "attempts", "logs", "waits"]}
+    lists: dict[str, Any] = {name: [] for name in ["tags", "blockedBy", "after", "history", "attempts", "logs", "waits", "steps"]}
     own = {"jobId": ID, "jobType": "A", "queue": "default", "status": status, "traceId": ID, "createdAt": AT, "updatedAt": AT}
     return nothing | numbers | lists | own | more
 

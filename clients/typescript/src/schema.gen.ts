@@ -1257,6 +1257,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workers/steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save what a step of an attempt returned
+         * @description Keeps the result of a step by its name, for the later attempts of the job, which then need not run the step
+         *     again. The response is the step as it is stored. The first save of a name counts: if the step is stored, by
+         *     whichever attempt, it stays as it is. So it is safe to repeat the request. A step with until is a sleep, which is
+         *     over at that instant. A job has at most 1,000 steps, and 16 MiB of results in all; a result has at most 256 KiB.
+         *     The steps are kept as long as the job.
+         */
+        post: operations["saveStep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workers/steps/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read what the steps of earlier attempts returned
+         * @description The steps of the attempt's job in the order of their names, in pages of about 1 MiB of results. An attempt other
+         *     than the first reads them before it runs a step.
+         */
+        post: operations["readSteps"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workers/settle": {
         parameters: {
             query?: never;
@@ -2036,6 +2081,58 @@ export interface components {
             jobId: components["schemas"]["Id"];
             jobType: string;
             status: components["schemas"]["Status"];
+        };
+        WorkStep: {
+            worker: components["schemas"]["WorkerName"];
+            token: components["schemas"]["WorkToken"];
+            /** @description By which the step is known in all attempts of the job. */
+            name: string;
+            /** @description Any JSON of at most 256 KiB; if absent, null. */
+            result?: unknown | null;
+            /** @description Of a sleep: when it is over. */
+            until?: components["schemas"]["Instant"] | null;
+            tookMs?: components["schemas"]["TookMs"];
+        };
+        /**
+         * Format: int64
+         * @description How long the step ran. Null if it was not measured.
+         */
+        TookMs: number | null;
+        WorkStepKept: {
+            name: string;
+            /** @description What the step returned. */
+            result: unknown | null;
+            /** @description Of a sleep: when it is over. */
+            until: components["schemas"]["InstantOrNull"];
+            /** @description The attempt that saved it. */
+            attempt: number;
+            tookMs: components["schemas"]["TookMs"];
+            savedAt: components["schemas"]["Instant"];
+        };
+        WorkStepsRead: {
+            worker: components["schemas"]["WorkerName"];
+            token: components["schemas"]["WorkToken"];
+            /** @description The next of the page before; null or absent for the first page. */
+            after?: string | null;
+        };
+        WorkStepPage: {
+            steps: components["schemas"]["WorkStepKept"][];
+            /** @description The after with which to read the next page. Null if there is none. */
+            next: string | null;
+        };
+        /** @description What a step of the handler returned, or a sleep of it. */
+        JobStep: {
+            name: string;
+            /** @description The attempt that saved it. */
+            attempt: number;
+            savedAt: components["schemas"]["Instant"];
+            /** @description Of a sleep: when it is over. */
+            until: components["schemas"]["InstantOrNull"];
+            tookMs: components["schemas"]["TookMs"];
+            /** @description Null, too, for the largest of results that have more than 256 KiB together, and for one that cannot be opened. */
+            result: unknown | null;
+            /** @description The size of the result as JSON. */
+            bytes: number;
         };
         WorkSettle: {
             worker: components["schemas"]["WorkerName"];
@@ -3686,6 +3783,8 @@ export interface components {
             parentId: components["schemas"]["IdOrNull"];
             /** @description The oldest first. */
             waits: components["schemas"]["JobWait"][];
+            /** @description What the steps of the handler returned, and its sleeps, in the order in which they were saved. */
+            steps: components["schemas"]["JobStep"][];
             /** @description The jobs that must end first. */
             after: components["schemas"]["Id"][];
             /** @description How jobs in after have to end, by their ids. Null if no entry was submitted with a condition. */
@@ -8373,6 +8472,108 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    saveStep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "worker": "host-1",
+                 *       "token": "5f2d0c9a41.01936f3e-5f3e-7cc0-8000-0123456789ab.1.kq3zr7hxw2c5nvd4m6p7s2t3ba",
+                 *       "name": "charge",
+                 *       "result": {
+                 *         "receipt": "R-17"
+                 *       },
+                 *       "tookMs": 312
+                 *     }
+                 */
+                "application/json": components["schemas"]["WorkStep"];
+            };
+        };
+        responses: {
+            /** @description The step as it is stored. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkStepKept"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readSteps: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "worker": "host-1",
+                 *       "token": "5f2d0c9a41.01936f3e-5f3e-7cc0-8000-0123456789ab.2.kq3zr7hxw2c5nvd4m6p7s2t3ba"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WorkStepsRead"];
+            };
+        };
+        responses: {
+            /** @description A page of steps. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkStepPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];

@@ -83,8 +83,12 @@ func (a *API) showJob(c *gin.Context, job jobstore.Job, enterReading func(*gin.C
 	if err != nil {
 		return err
 	}
+	steps, err := a.steps(c, &job)
+	if err != nil {
+		return err
+	}
 	shown := newFull(job, lines)
-	shown.Waits = waits
+	shown.Waits, shown.Steps = waits, steps
 	body, err := edge.Encode(c, shown)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ type full struct {
 	Held      bool               `json:"held"`
 
 	Waits    []wait    `json:"waits"`
+	Steps    []step    `json:"steps"`
 	History  []move    `json:"history"`
 	Attempts []attempt `json:"attempts"`
 	Logs     []LogLine `json:"logs"`

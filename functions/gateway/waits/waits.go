@@ -1,4 +1,4 @@
-// Package waits lets handlers of pull workers wait for events and for jobs that they call.
+// Package waits lets handlers of pull workers wait for events and for jobs that they call, and keeps their steps.
 package waits
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// API has the endpoint at which handlers wait.
+// API has the endpoints at which handlers wait and save steps.
 type API struct {
 	Store  *waitstore.Store
 	Pull   *pullworkers.API

@@ -50,7 +50,32 @@ func showJob(w io.Writer, job *client.Job) error {
 			field(fmt.Sprintf("attempt %d", a.Attempt), "%s", outcomeOf(a))
 		}
 	}
+	for i := range job.Steps {
+		field("step", "%s", stepOf(&job.Steps[i]))
+	}
 	return t.Flush()
+}
+
+// mostResult is the longest result of a step that is shown in its line.
+const mostResult = 200
+
+// stepOf describes a step of the job's handler, or a sleep.
+func stepOf(s *client.Step) string {
+	text := fmt.Sprintf("%s: attempt %d", s.Name, s.Attempt)
+	if !s.Until.IsZero() {
+		return text + " sleeps until " + cli.At(&s.Until)
+	}
+	if s.TookMs > 0 {
+		text += fmt.Sprintf(", after %s", time.Duration(s.TookMs)*time.Millisecond)
+	}
+	switch result := string(s.Result); {
+	case result == "null" && s.Bytes == len(result):
+	case result == "null" || len(result) > mostResult:
+		text += fmt.Sprintf(", returned %d bytes", s.Bytes)
+	default:
+		text += ", returned " + result
+	}
+	return text
 }
 
 // outcomeOf describes how an attempt has ended.

@@ -58,7 +58,7 @@ type Job struct {
 	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
 	Element           *jobspec.Element // nil if it belongs to no fan-out
 	Parent            *uuid.UUID       // the job whose handler called it; nil in a list, and if none did
-	Waits             bool             // its handler has waited for something; false in a list
+	Waits             bool             // its handler has waited for something, or saved steps; false in a list
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string         // members that Open could not open, as the API names them
 }

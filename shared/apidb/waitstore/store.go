@@ -1,4 +1,5 @@
-// Package waitstore keeps the events and the calls that handlers wait for, and wakes their jobs.
+// Package waitstore keeps the events and the calls that handlers wait for, and wakes their jobs. It also keeps what
+// their steps returned.
 //
 // Why: docs/decisions/workers.md#a-handler-waits-in-the-api-database
 package waitstore

@@ -187,6 +187,28 @@ class EventsKept(BaseModel):
     events: list[EventKept]
 
 
+class WorkStepsRead(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    worker: Annotated[
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
+    ]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
+    after: Annotated[
+        str | None,
+        Field(description="The next of the page before; null or absent for the first page.", max_length=200, min_length=1),
+    ] = None
+
+
 class WorkSettle(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2015,6 +2037,79 @@ class CalledJob(BaseModel):
     status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
 
 
+class WorkStep(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    worker: Annotated[
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
+    ]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
+    name: Annotated[str, Field(description="By which the step is known in all attempts of the job.", max_length=200, min_length=1)]
+    result: Annotated[Any, Field(description="Any JSON of at most 256 KiB; if absent, null.")] = None
+    until: Annotated[AwareDatetime | None, Field(description="Of a sleep: when it is over.")] = None
+    took_ms: Annotated[
+        int | None, Field(alias="tookMs", description="How long the step ran. Null if it was not measured.", ge=0, le=31622400000)
+    ] = None
+
+
+class WorkStepKept(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    result: Annotated[Any, Field(description="What the step returned.")]
+    until: Annotated[AwareDatetime | None, Field(description="Of a sleep: when it is over.")]
+    attempt: Annotated[int, Field(description="The attempt that saved it.", ge=1)]
+    took_ms: Annotated[
+        int | None, Field(alias="tookMs", description="How long the step ran. Null if it was not measured.", ge=0, le=31622400000)
+    ]
+    saved_at: Annotated[AwareDatetime, Field(alias="savedAt")]
+
+
+class WorkStepPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    steps: list[WorkStepKept]
+    next: Annotated[str | None, Field(description="The after with which to read the next page. Null if there is none.")]
+
+
+class JobStep(BaseModel):
+    """
+    What a step of the handler returned, or a sleep of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    attempt: Annotated[int, Field(description="The attempt that saved it.", ge=1)]
+    saved_at: Annotated[AwareDatetime, Field(alias="savedAt")]
+    until: Annotated[AwareDatetime | None, Field(description="Of a sleep: when it is over.")]
+    took_ms: Annotated[
+        int | None, Field(alias="tookMs", description="How long the step ran. Null if it was not measured.", ge=0, le=31622400000)
+    ]
+    result: Annotated[
+        Any,
+        Field(
+            description="Null, too, for the largest of results that have more than 256 KiB together, and for one that cannot be opened."
+        ),
+    ]
+    bytes: Annotated[int, Field(description="The size of the result as JSON.", ge=1)]
+
+
 class KeyRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3491,6 +3586,10 @@ class JobDetails(BaseModel):
         UUID | None, Field(alias="parentId", description="The job whose handler has called this one; null for most.")
     ]
     waits: Annotated[list[JobWait], Field(description="The oldest first.")]
+    steps: Annotated[
+        list[JobStep],
+        Field(description="What the steps of the handler returned, and its sleeps, in the order in which they were saved."),
+    ]
     after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
     conditions: Annotated[
         dict[str, Any] | None,

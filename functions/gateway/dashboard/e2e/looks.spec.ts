@@ -36,9 +36,22 @@ const attempt = (n: number, started: number, finished: number): Schemas['Attempt
   attempt: n, workerId: 'worker-1', startedAt: before(started), finishedAt: before(finished), outcome: 'failed', errorCode: lastError.errorCode,
   message: lastError.message,
 });
+const step = (name: string, seconds: number, more: Partial<Schemas['JobStep']>): Schemas['JobStep'] => ({
+  name, attempt: 1, savedAt: before(seconds), until: null, tookMs: null, result: null, bytes: 4, ...more,
+});
+const steps = [step('render', 230, { tookMs: 1834, result: { pages: 4 }, bytes: 11 }), step('cool off', 225, { until: before(165) })];
+const wait = (name: string, seconds: number, doneAt: string | null, more: Partial<Schemas['JobWait']>): Schemas['JobWait'] => ({
+  name, status: doneAt === null ? 'OPEN' : 'DONE', createdAt: before(seconds), until: null, doneAt, event: null, received: null, job: null, ...more,
+});
+const waits = [
+  wait('paid', 153, before(140), {
+    event: { type: 'com.shop.paid', match: { order: 17 } }, received: { id: 'p-1', source: '/shop', type: 'com.shop.paid', data: { order: 17 } },
+  }),
+  wait('pack', 139, before(130), { job: { jobId: id(6), jobType: 'PACK', status: 'COMPLETED' } }),
+];
 const job: Schemas['Job'] = {
   ...summary(4, failed), payload: { order: 17 }, after: [], onDependencyFailure: null, schedule: null, callbackUrl: null, runAgainOf: null,
-  runAgainAs: null, parentId: null, waits: [], logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
+  runAgainAs: null, parentId: null, waits, steps, logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
   history: [
     move('PENDING', 240, 0), move('QUEUED', 235, 1), move('RUNNING', 234, 1), move('RETRYING', 204, 1), move('PENDING', 160, 1),
     move('QUEUED', 155, 2), move('RUNNING', 154, 2), move('FAILED', 124, 2),

@@ -14,11 +14,11 @@ import { Attempts } from './Attempts';
 import { Dependencies } from './Dependencies';
 import { Deliveries } from './Deliveries';
 import { Folds } from './Folds';
+import { Handled } from './Handled';
 import { JobActions } from './JobActions';
 import { OrderingKey } from './OrderingKey';
 import { Outcome } from './Outcome';
 import { hasEnded, jobQuery } from './queries';
-import { Waits } from './Waits';
 import './Job.css';
 
 /** JobPage shows what a job does, why, what it did before, and which commands are possible. */
@@ -74,7 +74,7 @@ export default function JobPage() {
       <div className="job-grid">
         <div className="stack">
           <Attempts job={job} />
-          <Waits job={job} />
+          <Handled job={job} />
           <Folds job={job} />
           <Deliveries job={job} />
         </div>

@@ -1,0 +1,1 @@
+import{tt as e}from"./index-OfQehdtP.js";import{t}from"./SubjectPage-CEGSlXn6.js";import{ft as n}from"./Skeleton-C1Y0Id36.js";var r=n();function i(){let{jobType:n=``}=e({strict:!1});return(0,r.jsx)(t,{subject:{kind:`type`,name:n}},n)}export{i as default};

@@ -1,1 +1,0 @@
-import{I as e,Q as t,nt as n}from"./index-B1fYgdMX.js";import{ht as r,pt as i}from"./Skeleton-C1Y0Id36.js";var a=r(i(),1);function o(r,i){let o=n(),{pathname:s,searchStr:c,search:l}=t({select:e=>e.location});return[(0,a.useMemo)(()=>r(l),[c]),t=>o.history.push(s+e(i(t)))]}export{o as t};
