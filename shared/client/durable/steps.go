@@ -134,6 +134,9 @@ func (c *Checkpoint) begin(ctx context.Context, name string) (known Kept, found 
 			return known, false, fmt.Errorf("read the steps of earlier attempts: %w", err)
 		}
 	}
+	if ctx.Err() != nil {
+		return known, false, context.Cause(ctx)
+	}
 	known, found = c.kept[name]
 	return known, found, nil
 }
