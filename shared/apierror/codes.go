@@ -56,6 +56,7 @@ const (
 	OutputMissing    Code = "WORKER.OUTPUT_MISSING"
 	InputTooLarge    Code = "WORKER.INPUT_TOO_LARGE"
 	StepRepeated     Code = "WORKER.STEP_REPEATED"
+	NoSteps          Code = "WORKER.NO_STEPS"
 	ChildFailed      Code = "WORKER.CHILD_FAILED"
 	NoResult         Code = "WORKER.NO_RESULT"
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
@@ -140,14 +141,15 @@ var table = []Entry{
 	{Cancelled, 0, "The attempt was cancelled."},
 	{HandlerFailed, 0, "The job type's handler returned an error without an error code."},
 	{InvalidPayload, 0, "The payload does not match the job type's schema, or its handler cannot use it."},
-	{InvalidOutput, 0, "The handler's output is not JSON that can be stored."},
-	{OutputTooLarge, 0, "The handler's output is larger than 256 KiB."},
-	{CheckpointBytes, 0, "The handler's checkpoint, with the results of its steps, is larger than 64 KiB."},
+	{InvalidOutput, 0, "The handler's output, its checkpoint or the result of a step is not JSON that can be stored."},
+	{OutputTooLarge, 0, "The handler's output, or the result of one of its steps, is larger than 256 KiB."},
+	{CheckpointBytes, 0, "The handler's checkpoint is larger than 64 KiB."},
 	{OutputMissing, 0,
 		"The payload refers to the output of a job that has not completed or is deleted, or to a path that it lacks."},
 	{InputTooLarge, 0,
 		"The outputs to which the payload refers have more than 512 KiB as they are stored, or the payload has with them."},
-	{StepRepeated, 0, "The handler has two steps of the same name."},
+	{StepRepeated, 0, "The handler has two steps of the same name, or a step and a sleep."},
+	{NoSteps, 0, "The handler has a step or a sleep, and its worker is no pull worker: only these keep steps."},
 	{ChildFailed, 0, "A job that the handler called has not completed."},
 	{NoResult, 0, "The handler of a batch returned no result for the job."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},

@@ -7,15 +7,21 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import breaks
-from test_worker import WorkGateway, play, settled, working
+from conftest import breaks, json
+from test_worker import UNAVAILABLE, WorkGateway, play, settled, working
 
 from jobweaver import Attempt, NotRetryable, Snooze
 
 BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
 
 
-def attempts(handler: Callable[[Attempt], Any], count: int, checkpoint: Any = None, *instead: Any) -> WorkGateway:
+def attempts(
+    handler: Callable[[Attempt], Any],
+    count: int,
+    *instead: Any,
+    prepare: Callable[[WorkGateway], None] = lambda _: None,
+    first: int = 1,
+) -> WorkGateway:
     """Runs attempts of a job one after another, each with the checkpoint of the last one."""
     gateways = []
 
@@ -23,14 +29,18 @@ def attempts(handler: Callable[[Attempt], Any], count: int, checkpoint: Any = No
         async with working(handler) as (gateway, _, _):
             gateways.append(gateway)
             gateway.instead["checkpoint"] += instead
-            saved = checkpoint
+            prepare(gateway)
             for n in range(1, count + 1):
-                saved = gateway.saves[-1]["checkpoint"] if gateway.saves else saved
-                await gateway.offer("a", attempt=n, checkpoint=saved)
+                saved = gateway.saves[-1]["checkpoint"] if gateway.saves else None
+                await gateway.offer("a", attempt=first + n - 1, checkpoint=saved)
                 await gateway.until(lambda n=n: len(gateway.results) == n)  # type: ignore[misc]
 
     play(main)
     return gateways[0]
+
+
+def step(name: str, result: Any = None, until: str | None = None) -> dict[str, Any]:
+    return {"name": name, "result": result, "until": until}
 
 
 @BOTH
@@ -96,7 +106,13 @@ def test_a_step_runs_once_and_one_that_fails_is_not_remembered(asynchronous: boo
     gateway = attempts(handle_async if asynchronous else handle, 3)
     assert [r["status"] for r in gateway.results] == ["FAILED", "COMPLETED", "COMPLETED"]
     assert calls == ["charge", "mail", "mail", "mail", "changed code", "changed code"]
-    assert list(gateway.saves[-1]["checkpoint"]) == ["$steps", "$data"]
+    names = ["charge", "mail", "of attempt 2", "of attempt 3"]
+    assert [(s["name"], s["result"]) for s in gateway.step_saves] == list(
+        zip(names, [{"id": [7, 8]}, None, None, None], strict=True)
+    )
+    assert all(s["token"] == "a" and "until" not in s and isinstance(s["tookMs"], int) for s in gateway.step_saves)
+    assert gateway.step_reads == [None, None]  # not in attempt 1
+    assert [s["checkpoint"] for s in gateway.saves] == ["own"] * 3
 
 
 @BOTH
@@ -114,9 +130,37 @@ def test_a_sleep_snoozes_until_its_instant(asynchronous: bool) -> None:
     first, second = gateway.results
     assert first["status"] == second["status"] == "SNOOZED"
     assert 59_000 < second["delayMs"] <= first["delayMs"] <= 60_000
-    assert gateway.saves[0]["checkpoint"] == gateway.saves[1]["checkpoint"]
-    slept = {"$steps": {"cool off": {"wakeAt": datetime.now(UTC).isoformat().replace("+00:00", "Z")}}}
-    assert attempts(handler, 1, slept).results[0]["output"] == "rested"
+    assert [s.keys() for s in gateway.step_saves] == [{"worker", "token", "name", "until"}]
+    over = step("cool off", until=datetime.now(UTC).isoformat().replace("+00:00", "Z"))
+    assert attempts(handler, 1, prepare=lambda g: g.steps.update({"cool off": over}), first=2).results[0]["output"] == "rested"
+
+
+@BOTH
+def test_steps_are_read_page_by_page_and_reads_and_saves_are_repeated_until_they_are_answered(asynchronous: bool) -> None:
+    def prepare(gateway: WorkGateway) -> None:
+        gateway.step_page = 2
+        gateway.steps.update({name: step(name, name.upper()) for name in "abcde"})
+        gateway.instead["read"] += [UNAVAILABLE, breaks()]
+        gateway.instead["steps"] += [UNAVAILABLE, breaks()]
+
+    def handle(attempt: Attempt) -> list[Any]:
+        return [attempt.step(name, lambda: 1) for name in "acef"]
+
+    async def handle_async(attempt: Attempt) -> list[Any]:
+        return await asyncio.gather(*(attempt.astep(name, lambda: 1) for name in "acef"))
+
+    gateway = attempts(handle_async if asynchronous else handle, 1, prepare=prepare, first=2)
+    assert gateway.results[0] == {"token": "a", "status": "COMPLETED", "output": ["A", "C", "E", 1]}
+    assert gateway.step_reads == [None, None, None, "b", "d"]
+    assert [(s["name"], s["result"]) for s in gateway.step_saves] == [("f", 1)] * 3
+
+
+def test_of_two_attempts_that_overlap_the_first_save_counts() -> None:
+    def overlapped(gateway: WorkGateway) -> None:
+        gateway.steps["charge"] = step("charge", "of the other attempt")
+
+    result = attempts(lambda a: a.step("charge", lambda: "mine"), 1, prepare=overlapped).results[0]
+    assert result["output"] == "of the other attempt"
 
 
 class Circle(list[Any]):
@@ -127,33 +171,42 @@ class Circle(list[Any]):
 LARGE = "é" * 40_000
 
 
-def fill(attempt: Attempt) -> None:
-    attempt.save("x" * 65_530)
-    attempt.step("a", lambda: pytest.fail("it runs"))
+REFUSED = json(400, {"status": 400, "errorCode": "API.INVALID_JOB_REQUEST", "message": "steps: a job has at most 1000"})
 
 
 @pytest.mark.parametrize(
     ("handle", "error_code", "message"),
     [
         (lambda a: a.save(LARGE), "WORKER.CHECKPOINT_TOO_LARGE", "80002 bytes"),
-        (lambda a: a.step("a", lambda: LARGE), "WORKER.CHECKPOINT_TOO_LARGE", "step a has run"),
+        (lambda a: a.step("a", lambda: LARGE * 4), "WORKER.OUTPUT_TOO_LARGE", "step a has run, and its result of 320002 bytes"),
         (lambda a: a.save(Circle()), "WORKER.INVALID_OUTPUT", "no JSON form"),
         (lambda a: a.step("a", object), "WORKER.INVALID_OUTPUT", "the result of step a has no JSON form"),
         (lambda a: (a.step("a", dict), a.step("a", dict)), "WORKER.STEP_REPEATED", "two steps of the name a"),
-        (fill, "WORKER.CHECKPOINT_TOO_LARGE", "step a does not run"),
+        (
+            lambda a: a.step("slept", dict),
+            "WORKER.STEP_REPEATED",
+            "slept is a step in one attempt of the job and a sleep",
+        ),
+        (lambda a: a.sleep("ran", 1), "WORKER.STEP_REPEATED", "ran is a step in one attempt of the job and a sleep in another"),
+        (lambda a: a.step("refused", lambda: 7), "API.INVALID_JOB_REQUEST", "at most 1000; the result begins with 7"),
     ],
 )
 def test_what_cannot_be_remembered_fails_the_job(handle: Callable[[Attempt], Any], error_code: str, message: str) -> None:
-    result = attempts(handle, 1).results[0]
+    def prepare(gateway: WorkGateway) -> None:
+        gateway.steps.update(slept=step("slept", until="2026-11-29T00:00:00Z"), ran=step("ran", 1))
+        if error_code.startswith("API."):
+            gateway.instead["steps"].append(REFUSED)
+
+    result = attempts(handle, 1, prepare=prepare).results[0]
     assert (result["status"], result["errorCode"], result["retryable"]) == ("FAILED", error_code, False)
     assert message in result["message"]
 
 
 def test_a_save_is_repeated_until_it_is_stored() -> None:
-    gateway = attempts(lambda a: a.save(1), 1, None, settled(503), breaks(), settled(200))
+    gateway = attempts(lambda a: a.save(1), 1, settled(503), breaks(), settled(200))
     assert gateway.results[0]["status"] == "COMPLETED"
     assert [s["number"] for s in gateway.saves] == [1, 1, 1]
-    refused = attempts(lambda a: a.save(1), 1, None, settled(400, "duplicate names")).results[0]
+    refused = attempts(lambda a: a.save(1), 1, settled(400, "duplicate names")).results[0]
     assert refused["message"] == "the checkpoint cannot be stored: duplicate names"
 
 
@@ -181,6 +234,35 @@ def test_an_attempt_that_is_over_saves_nothing(asynchronous: bool) -> None:
             while not seen:  # noqa: ASYNC110 # it is set in a thread
                 await asyncio.sleep(0.001)
             assert gateway.results == []
+
+    play(main)
+    assert seen == ["lost"]
+
+
+@BOTH
+def test_an_attempt_that_is_over_saves_no_step(asynchronous: bool) -> None:
+    seen: list[Any] = []
+
+    def handle(attempt: Attempt) -> None:
+        try:
+            attempt.step("a", lambda: 1)
+        finally:
+            seen.append(attempt.reason)
+
+    async def handle_async(attempt: Attempt) -> None:
+        try:
+            await attempt.astep("a", lambda: 1)
+        finally:
+            seen.append(attempt.reason)
+
+    async def main() -> None:
+        async with working(handle_async if asynchronous else handle, concurrency=2) as (gateway, _, _):
+            gateway.instead["steps"].append(json(409, {"status": 409, "errorCode": "API.ATTEMPT_OVER", "message": "over"}))
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.step_saves) == 1 and len(gateway.claims) > 1)
+            while not seen:  # noqa: ASYNC110 # it is set in a thread
+                await asyncio.sleep(0.001)
+            assert (gateway.results, gateway.steps) == ([], {})
 
     play(main)
     assert seen == ["lost"]
@@ -216,7 +298,11 @@ def test_a_coroutine_must_await() -> None:
     async def handle(attempt: Attempt) -> None:
         attempt.save(1)
 
-    assert "await asave()" in attempts(handle, 1).results[0]["message"]
+    async def run(attempt: Attempt) -> None:
+        attempt.step("a", lambda: pytest.fail("it runs"))
+
+    for handler in (handle, run):
+        assert "await asave()" in attempts(handler, 1).results[0]["message"]
 
 
 def test_an_attempt_of_a_test_remembers_its_steps() -> None:

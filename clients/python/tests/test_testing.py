@@ -1,9 +1,10 @@
 """The test kit."""
 
+from datetime import timedelta
 from typing import Any
 
 from jobweaver import AsyncClient, Attempt, NotRetryable, WaitForCallback
-from jobweaver.testing import TestJob
+from jobweaver.testing import TestJob, TestStep
 
 DAY = 86_400.0
 charges: list[str] = []
@@ -36,8 +37,10 @@ def test_a_job_sleeps_in_no_time_and_a_step_runs_once_whatever_is_killed() -> No
         charges.clear()
         job = TestJob(die_after_save=1)
         first = job.next(task, "17")
-        assert (first.died, len(first.saves), first.attempt, first.output) == (True, 1, 1, None)
+        charged = TestStep("charge", "17: charge 1")
+        assert (first.died, first.steps, first.saves, first.attempt, first.output) == (True, [charged], [], 1, None)
         assert job.next(task, "17").snooze == DAY
+        assert job.steps == [charged, TestStep("cool off", until=job.now + timedelta(seconds=DAY))]
         assert job.next(task, "17").snooze == DAY  # the clock stands still
         last = job.run(task, "17")
         assert (last.output, last.attempt) == ({"receipt": "17: charge 1"}, 5)
@@ -48,6 +51,22 @@ def test_a_step_whose_result_is_not_stored_runs_again() -> None:
     charges.clear()
     ran = TestJob(die_before_save=1).run(sell, "17")
     assert (ran.output, ran.attempt, ran.log, ran.progress) == ({"receipt": "17: charge 2"}, 3, ["warn shipped"], "50% charged")
+
+
+def test_a_job_may_die_at_each_of_its_saves() -> None:
+    def sell_and_save(attempt: Attempt) -> str:
+        receipt = attempt.step("charge", lambda: charge(attempt.payload))
+        attempt.save("charged")
+        attempt.sleep("cool off", DAY)
+        return receipt
+
+    for before, stored in ((1, []), (2, ["charge"]), (3, ["charge"])):  # the charge, the checkpoint, the sleep
+        charges.clear()
+        job = TestJob(die_before_save=before)
+        first = job.next(sell_and_save, "17")
+        assert (first.died, [step.name for step in first.steps], len(first.saves)) == (True, stored, max(0, before - 2))
+        charged = 2 if before == 1 else 1
+        assert (job.run(sell_and_save, "17").output, len(charges)) == (f"17: charge {charged}", charged)
 
 
 def test_handlers_failures_and_waits_are_seen() -> None:

@@ -55,7 +55,7 @@ order = Order(order="17", items=["a", "b"])
 def test_a_handler_sleeps_until_its_event_comes(task: Task[Order, dict[str, Any]]) -> None:
     job = TestJob()
     first = job.next(task, order)
-    assert (first.snooze, len(first.saves)) == (DAY, 1)
+    assert (first.snooze, len(first.steps)) == (DAY, 1)
     job.events = [
         TestEvent("shop.paid", {"order": {"id": "18"}, "cents": 1}),
         TestEvent("shop.paid", {"order": {"id": "17"}, "cents": 900}),

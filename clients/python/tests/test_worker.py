@@ -49,6 +49,10 @@ class WorkGateway:
         self.results: list[dict[str, Any]] = []
         self.settles: list[int] = []  # how many results the requests had
         self.saves: list[dict[str, Any]] = []
+        self.step_saves: list[dict[str, Any]] = []
+        self.steps: dict[str, dict[str, Any]] = {}  # what is kept, by name: the first save counts
+        self.step_reads: list[str | None] = []  # what the requests have as after
+        self.step_page = 100  # steps in a page
         self.described: list[tuple[str, dict[str, Any]]] = []  # the definitions of tasks, by job type
         self.cancelled: list[str] = []  # tokens in the responses to heartbeats
         self.lost: list[str] = []
@@ -57,6 +61,8 @@ class WorkGateway:
             "heartbeat": [],
             "settle": [],
             "checkpoint": [],
+            "steps": [],
+            "read": [],
         }
         self.refuses_lines = False
         self.open = 0  # how many claims are open
@@ -96,13 +102,15 @@ class WorkGateway:
             return httpx.Response(204)
         if what == "settle":
             self.settles.append(len(body["results"]))
-        kept = {"claim": self.claims, "heartbeat": self.heartbeats, "settle": self.results, "checkpoint": self.saves}[what]
-        kept += {
-            "claim": [body],
-            "heartbeat": body.get("attempts"),
-            "settle": body.get("results"),
-            "checkpoint": body.get("checkpoints"),
+        kept, new = {
+            "claim": (self.claims, [body]),
+            "heartbeat": (self.heartbeats, body.get("attempts")),
+            "settle": (self.results, body.get("results")),
+            "checkpoint": (self.saves, body.get("checkpoints")),
+            "steps": (self.step_saves, [body]),
+            "read": (self.step_reads, [body.get("after")]),
         }[what]
+        kept += new
         if self.instead[what]:
             answer = self.instead[what].pop(0)()
         else:
@@ -120,6 +128,16 @@ class WorkGateway:
         if what in ("settle", "checkpoint"):
             entries = body.get("results") or body["checkpoints"]
             return httpx.Response(200, json={"results": [{"token": r["token"], "status": 200} for r in entries]})
+        if what == "steps":
+            step = {"name": body["name"], "result": body.get("result"), "until": body.get("until")}
+            step = self.steps.setdefault(body["name"], step)
+            more = {"attempt": 1, "tookMs": body.get("tookMs"), "savedAt": datetime.now(UTC).isoformat()}
+            return httpx.Response(200, json=step | more)
+        if what == "read":
+            names = sorted(name for name in self.steps if name > (body["after"] or ""))
+            page = names[: self.step_page]
+            following = page[-1] if len(names) > len(page) else None
+            return httpx.Response(200, json={"steps": [self.steps[name] for name in page], "next": following})
         self.open += 1
         await self.changed()
         try:

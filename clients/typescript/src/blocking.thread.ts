@@ -3,8 +3,8 @@ import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
 
 import { type Attempt, AttemptAborted, type AttemptContext, type Handler, Outcome, percentOf } from "./attempt.js";
-import type { Report, Run, Task } from "./blocking.js";
-import { Checkpoint } from "./checkpoint.js";
+import type { Question, Report, Run, Task } from "./blocking.js";
+import { Checkpoint, type KeptStep, type Store } from "./checkpoint.js";
 import { JobWeaverError } from "./errors.js";
 import { codecOf, jsonOf } from "./json.js";
 import { lasting, type WorkWaitAnswer } from "./waits.js";
@@ -36,16 +36,21 @@ main.on("message", (task: Task) => {
   }
 });
 
-async function run({ run: text, checkpoint: whole, numbers }: Run): Promise<void> {
+async function run({ run: text, numbers }: Run): Promise<void> {
   const codec = codecOf(numbers);
   abort = new AbortController();
-  const ask = (what: { number: number; checkpoint: string } | { waits: string }) =>
+  const claimed = codec.parse(text) as Attempt;
+  const ask = (what: Question) =>
     new Promise<string>((resolve, reject) => {
       saving.set(++saves, { resolve, reject });
       report({ save: saves, ...what });
     });
-  const store = async (number: number, checkpoint: string) => void (await ask({ number, checkpoint }));
-  const checkpoint = new Checkpoint(codec.parse(whole), abort.signal, codec, store);
+  const store: Store = {
+    save: async (number, checkpoint) => void (await ask({ number, checkpoint })),
+    saveStep: async (step) => codec.parse(await ask({ step })) as KeptStep,
+    readSteps: async () => codec.parse(await ask({ steps: true })) as KeptStep[],
+  };
+  const checkpoint = new Checkpoint(claimed.checkpoint, claimed.attempt, abort.signal, codec, store);
   const context: AttemptContext = {
     signal: abort.signal,
     progress: (percent, message) => report({ progress: [percentOf(percent), message] }),
@@ -55,7 +60,7 @@ async function run({ run: text, checkpoint: whole, numbers }: Run): Promise<void
   try {
     const { default: handler } = await loading;
     abort.signal.throwIfAborted(); // while the module was loaded
-    const attempt = { ...(codec.parse(text) as Attempt), checkpoint: checkpoint.own };
+    const attempt = { ...claimed, checkpoint: checkpoint.own };
     const output: unknown = await handler(attempt, context);
     report({ output: output === undefined ? "" : jsonOf(output, "output", "the output", codec) });
   } catch (error) {

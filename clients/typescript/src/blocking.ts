@@ -2,6 +2,7 @@ import type { Worker as Thread } from "node:worker_threads";
 
 import type { AbortReason, Attempt, AttemptContext, Level, Result } from "./attempt.js";
 import { AttemptAborted, Outcome } from "./attempt.js";
+import type { NewStep, Store } from "./checkpoint.js";
 import type { Numbers } from "./json.js";
 import type { Ask, WorkWait } from "./waits.js";
 
@@ -12,8 +13,7 @@ export type Task =
   | { saved: number; answer?: string; failed?: string; result?: Result; lost?: boolean };
 
 export interface Run {
-  run: string; // the attempt, as JSON
-  checkpoint: string; // the whole checkpoint, as JSON
+  run: string; // the attempt with its checkpoint, as JSON
   numbers: Numbers;
 }
 
@@ -21,18 +21,20 @@ export interface Run {
 export type Report =
   | { progress: [number, string | undefined] }
   | { log: [string, Level | undefined] }
-  | { save: number; number: number; checkpoint: string }
-  | { save: number; waits: string }
+  | ({ save: number } & Question)
   | End;
+
+/** What the thread asks of the worker. */
+export type Question = { number: number; checkpoint: string } | { waits: string } | { step: NewStep } | { steps: true };
+
 type End = { output: string } | { error: string; stack: string | undefined; result: Result | undefined };
 
 /** What a blocking handler needs of its attempt: the rest is in its thread. */
 export interface Surroundings {
   readonly attempt: Attempt;
-  readonly checkpoint: unknown;
   readonly context: AttemptContext;
   readonly numbers: Numbers;
-  readonly store: (number: number, checkpoint: string) => Promise<void>;
+  readonly store: Store;
   readonly stringify: (value: unknown) => string;
   readonly ask: Ask;
 }
@@ -66,8 +68,8 @@ export class Threads {
           ["exit", () => reject(signal.aborted ? (signal.reason as Error) : new Error("the handler has ended its thread"))],
         ];
         listeners.forEach(([event, listener]) => thread.on(event, listener));
-        const { attempt, checkpoint, numbers, stringify } = surroundings;
-        thread.postMessage({ run: stringify(attempt), checkpoint: stringify(checkpoint ?? null), numbers } satisfies Task);
+        const { attempt, numbers, stringify } = surroundings;
+        thread.postMessage({ run: stringify(attempt), numbers } satisfies Task);
         signal.addEventListener("abort", abort, { once: true });
       });
       this.#idle.push(thread);
@@ -101,19 +103,16 @@ export class Threads {
     return thread;
   }
 
-  #receive(report: Report, thread: Thread, { context, store, ask, stringify }: Surroundings, done: (end: End) => void): void {
+  #receive(report: Report, thread: Thread, surroundings: Surroundings, done: (end: End) => void): void {
+    const { context } = surroundings;
     if ("progress" in report) {
       context.progress(...report.progress);
     } else if ("log" in report) {
       context.log(...report.log);
     } else if ("save" in report) {
       const saved = report.save;
-      const answered: Promise<string | void> =
-        "waits" in report
-          ? ask(JSON.parse(report.waits) as WorkWait[]).then(stringify)
-          : store(report.number, report.checkpoint);
-      answered.then(
-        (answer) => thread.postMessage({ saved, answer: answer || undefined } satisfies Task),
+      this.#answer(report, surroundings).then(
+        (answer) => thread.postMessage({ saved, answer } satisfies Task),
         (error: Error) => {
           const result = error instanceof Outcome ? error.result : undefined;
           thread.postMessage({ saved, failed: error.message, result, lost: error instanceof AttemptAborted } satisfies Task);
@@ -122,5 +121,19 @@ export class Threads {
     } else {
       done(report);
     }
+  }
+
+  async #answer(question: Question, { store, ask, stringify }: Surroundings): Promise<string | undefined> {
+    if ("waits" in question) {
+      return stringify(await ask(JSON.parse(question.waits) as WorkWait[]));
+    }
+    if ("step" in question) {
+      return stringify(await store.saveStep(question.step));
+    }
+    if ("steps" in question) {
+      return stringify(await store.readSteps());
+    }
+    await store.save(question.number, question.checkpoint);
+    return undefined;
   }
 }

@@ -1,41 +1,59 @@
-import { NotRetryable, Snooze } from "./attempt.js";
+import { NotRetryable, Outcome, Snooze } from "./attempt.js";
 import { type Codec, jsonOf } from "./json.js";
 
-/** A step that has ended, or a sleep. */
-type Step = { result: unknown } | { wakeAt: string };
+/** A step that has ended, or a sleep, as it is kept for the later attempts of its job. */
+export interface KeptStep {
+  name: string;
+  result?: unknown;
+  /** The end of a sleep; null or absent: it is a step. */
+  until?: string | null;
+}
 
-const maxBytes = 65_536;
+/** A step to be kept. Its result is JSON already. */
+export interface NewStep {
+  name: string;
+  result?: string;
+  until?: string;
+  tookMs?: number;
+}
+
+/** Where the checkpoint and the steps of a job are kept. */
+export interface Store {
+  save(number: number, checkpoint: string): Promise<void>;
+  /**
+   * Keeps a step, and returns it. If the job has a step of its name already, nothing changes, and that one is returned: two attempts
+   * may overlap, when one of them was taken for lost.
+   */
+  saveStep(step: NewStep): Promise<KeptStep>;
+  /** The steps that earlier attempts have saved. */
+  readSteps(): Promise<KeptStep[]>;
+}
+
+const maxBytes = 65_536; // of a checkpoint
+const maxResult = 262_144; // bytes
 const longestSnoozeMs = 30 * 86_400_000; // that the gateway accepts
 const shownResult = 1_000; // characters of a result in the message of an error
 
-/**
- * The checkpoint of an attempt: the handler's own part, and its steps. With steps it is stored as
- * {"$steps": {name: {result} or {wakeAt}}, "$data": own part}, in all languages.
- */
+/** The checkpoint of an attempt, and its steps, which are kept one by one. */
 export class Checkpoint {
   #own: unknown;
-  #steps: ReadonlyMap<string, Step> = new Map();
   readonly #used = new Set<string>();
   readonly #signal: AbortSignal;
   readonly #codec: Codec;
-  readonly #store: (number: number, checkpoint: string) => Promise<void>;
+  readonly #store: Store;
+  readonly #now: () => number;
   #number = 0;
   #saving: Promise<unknown> = Promise.resolve();
+  #kept: Promise<ReadonlyMap<string, KeptStep>> | undefined; // by earlier attempts; undefined: not yet read
 
-  constructor(
-    saved: unknown,
-    signal: AbortSignal,
-    codec: Codec,
-    store: (number: number, checkpoint: string) => Promise<void>,
-    private readonly now: () => number = Date.now,
-  ) {
+  constructor(saved: unknown, attempt: number, signal: AbortSignal, codec: Codec, store: Store, now: () => number = Date.now) {
     this.#own = saved ?? undefined;
     this.#signal = signal;
     this.#codec = codec;
     this.#store = store;
-    if (hasSteps(saved)) {
-      this.#own = saved.$data ?? undefined;
-      this.#steps = new Map(Object.entries(saved.$steps));
+    this.#now = now;
+    if (attempt === 1) {
+      this.#kept = Promise.resolve(new Map());
     }
   }
 
@@ -44,20 +62,75 @@ export class Checkpoint {
     return this.#own;
   }
 
+  /** Stores a value. One save follows the other. */
   async save(value: unknown): Promise<void> {
-    const own = this.#throughJson(value, "checkpoint", "the checkpoint");
-    await this.#change(() => (this.#own = own ?? undefined));
+    const checkpoint = jsonOf(value ?? null, "checkpoint", "the checkpoint", this.#codec);
+    const bytes = size(checkpoint);
+    if (bytes > maxBytes) {
+      throw new NotRetryable(`the checkpoint has ${bytes} bytes, ${maxBytes} are allowed`, { errorCode: "WORKER.CHECKPOINT_TOO_LARGE" });
+    }
+    const saved = this.#saving.then(async () => {
+      await this.#store.save(++this.#number, checkpoint);
+      this.#own = this.#codec.parse(checkpoint) ?? undefined;
+    });
+    this.#saving = saved.catch(() => undefined);
+    await saved;
   }
 
   async step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-    const known = this.#begin(name);
-    if (known && "result" in known) {
-      return known.result as T;
+    const kept = (await this.#begin(name)) ?? (await this.#run(name, run));
+    if (isSleep(kept)) {
+      throw anotherKind(name);
     }
-    const none = size(this.#codec.stringify(whole(this.#own, new Map([...this.#steps, [name, { result: null }]]))));
-    if (none > maxBytes) {
-      throw tooLarge(`step ${name} does not run`, none);
+    return (kept.result ?? null) as T;
+  }
+
+  async sleep(name: string, ms: number): Promise<void> {
+    let kept = await this.#begin(name);
+    const now = this.#now(); // read once, so that the first snooze is as long as the sleep
+    if (!kept) {
+      if (ms <= 0) {
+        return;
+      }
+      kept = await this.#store.saveStep({ name, until: new Date(now + ms).toISOString() });
     }
+    if (!isSleep(kept)) {
+      throw anotherKind(name);
+    }
+    const left = Date.parse(kept.until) - now;
+    if (left > 0) {
+      throw new Snooze(Math.min(left, longestSnoozeMs));
+    }
+  }
+
+  /** Takes a name for something that is kept elsewhere than with the steps: no step of the attempt may have it. */
+  use(name: string): void {
+    this.#signal.throwIfAborted();
+    if (this.#used.has(name)) {
+      throw repeated(`the attempt has two steps of the name ${name}`);
+    }
+    this.#used.add(name);
+  }
+
+  /** Takes the name of a step, and returns the step of this name that an earlier attempt has saved. */
+  async #begin(name: string): Promise<KeptStep | undefined> {
+    this.use(name);
+    this.#kept ??= this.#store.readSteps().then((all) => new Map(all.map((step) => [step.name, step])));
+    let kept: ReadonlyMap<string, KeptStep>;
+    try {
+      kept = await this.#kept;
+    } catch (error) {
+      this.#kept = undefined; // the next step reads again
+      this.#used.delete(name);
+      throw error;
+    }
+    this.#signal.throwIfAborted();
+    return kept.get(name);
+  }
+
+  /** Runs a step for which there is no result, and keeps its result. */
+  async #run<T>(name: string, run: () => T | Promise<T>): Promise<KeptStep> {
+    const begin = performance.now();
     let value: T;
     try {
       value = await run();
@@ -65,85 +138,36 @@ export class Checkpoint {
       this.#used.delete(name); // the handler may try it again
       throw error;
     }
-    const result = this.#throughJson(value, "result", `the result of step ${name}`);
-    await this.#remember(name, { result }, () => {
-      const text = this.#codec.stringify(result);
-      return `step ${name} has run, and its result of ${text.length} characters cannot be remembered; it begins with ${text.slice(0, shownResult)}`;
-    });
-    return result as T;
-  }
-
-  async sleep(name: string, ms: number): Promise<void> {
-    const known = this.#begin(name);
-    const now = this.now(); // read once, so that the first snooze is as long as the sleep
-    const wakeAt = known && "wakeAt" in known ? known.wakeAt : new Date(now + ms).toISOString();
-    const left = Date.parse(wakeAt) - now;
-    if (left > 0) {
-      await this.#remember(name, { wakeAt }); // also a known one: a checkpoint is kept for a time after its last save
-      throw new Snooze(Math.min(left, longestSnoozeMs));
+    const tookMs = Math.round(performance.now() - begin);
+    const result = jsonOf(value ?? null, "result", `the result of step ${name}`, this.#codec);
+    const bytes = size(result);
+    const unkept = (why: string, errorCode?: string) => {
+      const what = `step ${name} has run, and its result of ${bytes} bytes cannot be kept: ${why}`;
+      return new NotRetryable(`${what}; the result begins with ${result.slice(0, shownResult)}`, { errorCode });
+    };
+    if (bytes > maxResult) {
+      throw unkept(`${maxResult} bytes are allowed`, "WORKER.OUTPUT_TOO_LARGE");
+    }
+    try {
+      return await this.#store.saveStep({ name, result, tookMs });
+    } catch (error) {
+      throw error instanceof Outcome ? unkept(error.message, error.result.errorCode ?? undefined) : error;
     }
   }
-
-  /** Takes a name for something that is remembered elsewhere: no step of the attempt may have it. */
-  use(name: string): void {
-    this.#begin(name);
-  }
-
-  #begin(name: string): Step | undefined {
-    this.#signal.throwIfAborted();
-    if (this.#used.has(name)) {
-      throw new NotRetryable(`the attempt has two steps of the name ${name}`, { errorCode: "WORKER.STEP_REPEATED" });
-    }
-    this.#used.add(name);
-    return this.#steps.get(name);
-  }
-
-  #remember(name: string, step: Step, what = () => `sleep ${name}`): Promise<void> {
-    return this.#change(() => (this.#steps = new Map([...this.#steps, [name, step]])), what);
-  }
-
-  /** Changes the checkpoint and stores it, one change after another. After an error it is as before. */
-  #change(change: () => unknown, what = () => "the checkpoint is not saved"): Promise<void> {
-    const saved = this.#saving.then(async () => {
-      const before = [this.#own, this.#steps] as const;
-      change();
-      try {
-        const checkpoint = this.#codec.stringify(whole(this.#own, this.#steps));
-        const bytes = size(checkpoint);
-        if (bytes > maxBytes) {
-          throw tooLarge(what(), bytes);
-        }
-        await this.#store(++this.#number, checkpoint);
-      } catch (error) {
-        [this.#own, this.#steps] = before;
-        throw error;
-      }
-    });
-    this.#saving = saved.catch(() => undefined);
-    return saved;
-  }
-
-  /** A value as it comes back from a checkpoint, so that an attempt does not get what the next one does not. */
-  #throughJson(value: unknown, name: string, what: string): unknown {
-    return this.#codec.parse(jsonOf(value ?? null, name, what, this.#codec));
-  }
 }
 
-function hasSteps(value: unknown): value is { $steps: Record<string, Step>; $data?: unknown } {
-  return typeof value === "object" && value !== null && "$steps" in value && typeof value.$steps === "object" && value.$steps !== null;
+function isSleep(step: KeptStep): step is KeptStep & { until: string } {
+  return typeof step.until === "string";
 }
 
-function whole(own: unknown, steps: ReadonlyMap<string, Step>): unknown {
-  if (steps.size === 0 && !hasSteps(own)) {
-    return own ?? null;
-  }
-  return { $steps: Object.fromEntries(steps), ...(own === undefined ? {} : { $data: own }) };
+function size(json: string): number {
+  return new TextEncoder().encode(json).length;
 }
 
-function size(checkpoint: string): number {
-  return new TextEncoder().encode(checkpoint).length;
+function repeated(message: string): NotRetryable {
+  return new NotRetryable(message, { errorCode: "WORKER.STEP_REPEATED" });
 }
 
-function tooLarge(what: string, bytes: number): NotRetryable {
-  return new NotRetryable(`${what}: the checkpoint has ${bytes} bytes, ${maxBytes} are allowed`, { errorCode: "WORKER.CHECKPOINT_TOO_LARGE" });
+function anotherKind(name: string): NotRetryable {
+  return repeated(`${name} is a step in one attempt of the job and a sleep in another: give one of them another name`);
 }

@@ -1,6 +1,6 @@
 // A test kit: one job, whose attempts a test runs one after another, without a gateway.
 import { type Attempt, type AttemptContext, clean, type Handler, Outcome, percentOf, type Result } from "./attempt.js";
-import { Checkpoint } from "./checkpoint.js";
+import { Checkpoint, type KeptStep, type NewStep } from "./checkpoint.js";
 import { codecOf } from "./json.js";
 import type { AnyTask } from "./task.js";
 import { type TestEvent, TestWaits } from "./testwaits.js";
@@ -23,10 +23,21 @@ export interface Ran {
   died: boolean;
   /** The checkpoints that it has stored. */
   saves: unknown[];
+  /** The steps and sleeps that it has stored. */
+  steps: TestStep[];
   /** Its lines, such as "info charged". */
   log: string[];
   /** Such as "40% half of it". */
   progress: string[];
+}
+
+/** A step that attempts of a job have stored, or a sleep. */
+export interface TestStep {
+  name: string;
+  /** What the step has returned; a sleep has none. */
+  result?: unknown;
+  /** The end of a sleep. */
+  until?: string;
 }
 
 const died = Symbol("died");
@@ -38,7 +49,9 @@ export class TestJob {
   attempts = 0;
   /** The checkpoint; undefined: none. */
   saved: unknown;
-  /** The next attempt ends as if its process were killed, right before its n-th save is stored, or right after. */
+  /** The steps and sleeps that its attempts have stored, in their order. */
+  steps: TestStep[] = [];
+  /** The next attempt ends as if its process were killed, right before its n-th save (of a checkpoint, step or sleep) is stored, or right after. */
   dieBeforeSave = 0;
   dieAfterSave = 0;
   /** What its attempts take for the present. */
@@ -51,27 +64,45 @@ export class TestJob {
 
   /** Runs the next attempt with a task, or with a handler. */
   async next(handler: AnyTask | Handler<any>, payload: unknown): Promise<Ran> {
-    const ran: Ran = { attempt: ++this.attempts, died: false, saves: [], log: [], progress: [] };
+    const ran: Ran = { attempt: ++this.attempts, died: false, saves: [], steps: [], log: [], progress: [] };
     const { dieBeforeSave, dieAfterSave } = this;
     this.dieBeforeSave = this.dieAfterSave = 0;
     const codec = codecOf("double");
     const abort = new AbortController();
     let over = () => {};
     const killed = new Promise<typeof died>((resolve) => (over = () => resolve(died)));
-    const store = async (_number: number, checkpoint: string): Promise<void> => {
-      const n = ran.saves.length + 1;
-      if (n !== dieBeforeSave) {
-        this.saved = codec.parse(checkpoint);
-        ran.saves.push(this.saved);
-      }
+    let saves = 0;
+    const save = async <T>(store: () => T): Promise<T> => {
+      const n = ++saves;
+      const stored = n === dieBeforeSave ? undefined : store();
       if (n === dieBeforeSave || n === dieAfterSave) {
         ran.died = true;
         abort.abort();
         over();
         await new Promise(() => {}); // a killed process does not go on
       }
+      return stored as T;
     };
-    const checkpoint = new Checkpoint(this.saved, abort.signal, codec, store, () => this.now);
+    const store = {
+      save: (_number: number, checkpoint: string) =>
+        save(() => {
+          this.saved = codec.parse(checkpoint);
+          ran.saves.push(this.saved);
+        }),
+      saveStep: ({ name, result, until }: NewStep) =>
+        save((): KeptStep => {
+          const known = this.steps.find((step) => step.name === name);
+          if (known) {
+            return known;
+          }
+          const step = { name, ...(result === undefined ? {} : { result: codec.parse(result) }), ...(until === undefined ? {} : { until }) };
+          this.steps.push(step);
+          ran.steps.push(step);
+          return structuredClone(step);
+        }),
+      readSteps: async () => structuredClone(this.steps),
+    };
+    const checkpoint = new Checkpoint(this.saved, this.attempts, abort.signal, codec, store, () => this.now);
     const context: AttemptContext = {
       signal: abort.signal,
       progress: (percent, message = "") => void ran.progress.push(`${percentOf(percent)}% ${clean(message, 1000)}`),

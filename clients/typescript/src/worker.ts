@@ -1,7 +1,7 @@
 import type { AbortReason, Attempt, AttemptContext, BlockingHandler, Handler, Level, Result, WorkerOptions } from "./attempt.js";
 import { AttemptAborted, clean, NotRetryable, Outcome, percentOf } from "./attempt.js";
 import { Threads } from "./blocking.js";
-import { Checkpoint } from "./checkpoint.js";
+import { Checkpoint, type KeptStep, type Store } from "./checkpoint.js";
 import { type AnyJobTypes, JobWeaver } from "./client.js";
 import { describe } from "./describe.js";
 import { ApiError, ConnectionError, JobWeaverError, unwrap } from "./errors.js";
@@ -19,8 +19,8 @@ type Schemas = components["schemas"];
 interface Held {
   readonly token: string;
   readonly attempt: Attempt;
-  readonly saved: unknown; // the whole checkpoint
   readonly checkpoint: Checkpoint;
+  readonly store: Store;
   readonly abort: AbortController;
   readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
@@ -201,9 +201,17 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   #start({ token, checkpoint: saved, ...claimed }: Schemas["WorkAttempt"], now: number): void {
     const abort = new AbortController();
-    const checkpoint = new Checkpoint(saved, abort.signal, this.#client.codec, (number, value) => this.#save(held, number, value));
+    const store: Store = {
+      save: (number, value) => this.#save(held, number, value),
+      saveStep: async ({ name, result, until, tookMs }) => {
+        const members = JSON.stringify({ name, until, tookMs }).slice(1, -1);
+        return (await this.#post(held, "steps", result === undefined ? members : `${members},"result":${result}`)) as KeptStep;
+      },
+      readSteps: () => this.#steps(held),
+    };
+    const checkpoint = new Checkpoint(saved, claimed.attempt, abort.signal, this.#client.codec, store);
     const attempt = { ...claimed, checkpoint: checkpoint.own };
-    const held: Held = { token, attempt, saved, checkpoint, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
+    const held: Held = { token, attempt, checkpoint, store, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
     this.#held.add(held);
     void this.#attempt(held, Date.parse(attempt.deadline) - now).finally(() => {
       this.#held.delete(held);
@@ -289,11 +297,10 @@ export class Worker<Types extends object = AnyJobTypes> {
     const threads = new Threads(handler.module);
     this.#threads.push(threads);
     return async (held, context) => {
-      const { attempt, saved: checkpoint } = held;
-      const store = (number: number, value: string) => this.#save(held, number, value);
+      const { attempt, store } = held;
       const { numbers, stringify } = codec;
       const ask = (waits: WorkWait[]) => this.#ask(held, waits);
-      return (await threads.run({ attempt, checkpoint, context, numbers, stringify, store, ask })) || undefined;
+      return (await threads.run({ attempt, context, numbers, stringify, store, ask })) || undefined;
     };
   }
 
@@ -361,12 +368,30 @@ export class Worker<Types extends object = AnyJobTypes> {
     throw new AttemptAborted("lost");
   }
 
-  /** Asks how waits stand. It asks again until there is an answer, or the attempt is over. */
+  /** Reads the steps that earlier attempts have saved, page by page. */
+  async #steps(held: Held): Promise<KeptStep[]> {
+    const all: KeptStep[] = [];
+    for (let after: string | null = null; ; ) {
+      const page = (await this.#post(held, "steps/read", `"after":${JSON.stringify(after)}`)) as { steps: KeptStep[]; next: string | null };
+      all.push(...page.steps);
+      if (page.next === null) {
+        return all;
+      }
+      after = page.next;
+    }
+  }
+
   async #ask(held: Held, waits: WorkWait[]): Promise<WorkWaitAnswer> {
+    return (await this.#post(held, "wait", `"waits":${this.#client.codec.stringify(waits)}`)) as WorkWaitAnswer;
+  }
+
+  /** Sends members about an attempt, which are JSON already. It sends them again until there is an answer, or the attempt is over. */
+  async #post(held: Held, path: "wait" | "steps" | "steps/read", members: string): Promise<unknown> {
+    const body = `{"worker":${JSON.stringify(this.name)},"token":${JSON.stringify(held.token)},${members}}`;
     for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
       try {
-        const body = { worker: this.name, token: held.token, waits };
-        return unwrap(await this.#api.POST("/api/workers/wait", { body, signal: this.#within(20_000) }));
+        const raw = { body: body as never, bodySerializer: (text: unknown) => text, signal: this.#within(20_000) };
+        return unwrap(await this.#api.POST(`/api/workers/${path}`, raw));
       } catch (error) {
         if (error instanceof ApiError && error.errorCode === "API.ATTEMPT_OVER") {
           this.#end(held, "lost");

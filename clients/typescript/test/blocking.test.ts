@@ -47,7 +47,12 @@ test("a blocking handler has all that others have, and each way to end", async (
   }
   const heartbeats = gateway.heartbeats.filter(({ token, log }) => token === "report" && log!.length > 0);
   assert.deepEqual([heartbeats[0]!.log, heartbeats[0]!.progress], [[{ level: "warn", text: "a line" }], { percent: 50, message: "half" }]);
-  assert.deepEqual(gateway.saves.map(({ checkpoint }) => checkpoint), [{ page: 1 }, { $steps: { one: { result: 7 } }, $data: { page: 1 } }]);
+  assert.deepEqual(gateway.saves.map(({ checkpoint }) => checkpoint), [{ page: 1 }]);
+  assert.deepEqual(gateway.stepSaves.map(({ token, name, result }) => [token, name, result]), [["report", "one", 7]]);
+  assert.equal(gateway.stepReads.length, 0);
+  gateway.offer("again", { payload: { do: "report" }, attempt: 2 });
+  await gateway.until(() => gateway.results.some(({ token }) => token === "again"));
+  assert.deepEqual([gateway.stepReads, gateway.stepSaves.length], [[null], 1]);
 });
 
 test("blocking handlers hold up neither the event loop nor each other, and one that should end is terminated", async (t) => {

@@ -9,12 +9,12 @@ const answered = (status: number, message = "") =>
   json(200, { results: [{ token: "a", status, error: { errorCode: "API.A", message, details: [] } }] });
 
 /** Runs attempt after attempt of a job, each with the checkpoint of the last one, and returns how each has ended. */
-async function run(t: TestContext, handler: Handler, attempts: number, gateway = new WorkGateway(), checkpoint?: unknown) {
+async function run(t: TestContext, handler: Handler, attempts: number, gateway = new WorkGateway(), first = 1) {
   const client = new JobWeaver(gateway.options);
   const worker = new Worker(client, { handlers: { A: handler }, heartbeatMs: 5, onError: () => undefined });
   const running = worker.run();
   for (let n = 1; n <= attempts; n++) {
-    gateway.offer("a", { attempt: n, checkpoint: gateway.saves.at(-1)?.checkpoint ?? checkpoint });
+    gateway.offer("a", { attempt: first + n - 1, checkpoint: gateway.saves.at(-1)?.checkpoint });
     await gateway.until(() => gateway.results.length === n);
   }
   t.after(() => {
@@ -68,56 +68,127 @@ test("a step runs once, and one that fails is not remembered", async (t) => {
       throw error;
     });
   };
-  const { results, saves } = await run(t, handler, 3);
+  const { results, saves, stepSaves, stepReads } = await run(t, handler, 3);
   assert.deepEqual(
     results.map(({ status }) => status),
     ["FAILED", "FAILED", "COMPLETED"],
   );
   assert.deepEqual(calls, ["charge", "none", "changed code", "mail", "mail again", "changed code", "mail", "changed code", "mail"]);
-  assert.deepEqual(Object.keys(saves.at(-1)!.checkpoint), ["$steps", "$data"]);
+  assert.deepEqual(
+    stepSaves.map(({ name, result }) => [name, result]),
+    [
+      ["charge", { id: 7, at: "1970-01-01T00:00:00.000Z" }],
+      ["none", null],
+      ["side", "by side"],
+      ["of attempt 1", 3],
+      ["of attempt 2", 6],
+      ["of attempt 3", 8],
+      ["mail", null],
+    ],
+  );
+  assert.ok(stepSaves.every(({ token, until, tookMs }) => token === "a" && until === undefined && Number.isInteger(tookMs)));
+  assert.deepEqual(stepReads, [null, null]); // not in attempt 1
+  assert.deepEqual(saves.map(({ checkpoint }) => checkpoint), ["own", "own", "own"]);
 });
 
 test("a sleep snoozes until its instant", async (t) => {
   const after: true[] = [];
   const handler: Handler = async (_, { sleep }) => {
+    await sleep("no time", 0);
     await sleep("cool off", 60_000);
     after.push(true);
   };
   const gateway = await run(t, handler, 2);
   const [first, second] = gateway.results;
   assert.ok(first!.status === "SNOOZED" && first!.delayMs === 60_000 && second!.status === "SNOOZED", JSON.stringify(gateway.results));
-  assert.ok((second!.delayMs as number) <= 60_000 && gateway.saves.length === 2);
+  assert.ok((second!.delayMs as number) <= 60_000);
+  assert.deepEqual(
+    gateway.stepSaves.map(({ name, result, tookMs }) => [name, result, tookMs]),
+    [["cool off", undefined, undefined]], // prettier-ignore
+  );
   assert.equal(after.length, 0);
-  assert.deepEqual(gateway.saves[0]!.checkpoint, gateway.saves[1]!.checkpoint);
-  const slept = { $steps: { "cool off": { wakeAt: new Date(Date.now() - 1).toISOString() } } };
-  const { results } = await run(t, handler, 1, new WorkGateway(), slept);
-  assert.deepEqual([results[0]!.status, after.length], ["COMPLETED", 1]);
+  gateway.steps.set("cool off", { name: "cool off", result: null, until: new Date(Date.now() - 1).toISOString() });
+  gateway.offer("a", { attempt: 3 });
+  await gateway.until(() => gateway.results.length === 3);
+  assert.deepEqual([gateway.results[2]!.status, after.length], ["COMPLETED", 1]);
 });
 
-test("what cannot be remembered fails the job", async (t) => {
+test("steps are read page by page, and a read and a save are repeated until they are answered", async (t) => {
+  const gateway = new WorkGateway();
+  gateway.stepPage = 2;
+  for (const name of ["a", "b", "c", "d", "e"]) {
+    gateway.steps.set(name, { name, result: name.toUpperCase(), until: null });
+  }
+  const away = json(503, { status: 503, errorCode: "API.UNAVAILABLE", message: "away" });
+  gateway.instead["steps/read"]!.push(away, () => new Error("the connection"));
+  gateway.instead.steps!.push(away, () => new Error("the connection"));
+  let calls = 0;
+  const handler: Handler = async (_, { step }) => Promise.all(["a", "c", "e", "f"].map((name) => step(name, () => ++calls)));
+  const { results, stepReads, stepSaves } = await run(t, handler, 1, gateway, 2);
+  assert.deepEqual(results[0], { token: "a", status: "COMPLETED", output: ["A", "C", "E", 1] });
+  assert.deepEqual(stepReads, [null, null, null, "b", "d"]);
+  assert.deepEqual(stepSaves.map(({ name, result }) => [name, result]), [["f", 1], ["f", 1], ["f", 1]]); // prettier-ignore
+});
+
+test("of two attempts that overlap the first save counts", async (t) => {
+  const gateway = new WorkGateway();
+  const handler: Handler = async (_, { step }) =>
+    step("charge", () => {
+      gateway.steps.set("charge", { name: "charge", result: "of the other attempt", until: null });
+      return "mine";
+    });
+  const { results } = await run(t, handler, 1, gateway);
+  assert.deepEqual(results[0], { token: "a", status: "COMPLETED", output: "of the other attempt" });
+});
+
+test("what cannot be kept fails the job", async (t) => {
   const large = "é".repeat(40_000);
   const circle: unknown[] = [];
   circle.push(circle);
+  const refused = json(400, { status: 400, errorCode: "API.INVALID_JOB_REQUEST", message: "steps: a job has at most 1000" });
   const cases: [(context: AttemptContext) => Promise<unknown>, string, RegExp][] = [
     [({ save }) => save(large), "WORKER.CHECKPOINT_TOO_LARGE", /80002 bytes/],
-    [({ step }) => step("a", () => large), "WORKER.CHECKPOINT_TOO_LARGE", /step a has run.*"ééé/],
+    [({ step }) => step("a", () => large.repeat(4)), "WORKER.OUTPUT_TOO_LARGE", /step a has run.* 320002 bytes cannot be kept.*"ééé/],
     [({ save }) => save(circle), "WORKER.INVALID_OUTPUT", /no JSON form/],
     [({ step }) => step("a", () => 1n), "WORKER.INVALID_OUTPUT", /the result of step a/],
     [async ({ step }) => [await step("a", () => 1), await step("a", () => 1)], "WORKER.STEP_REPEATED", /two steps of the name a/],
-    [
-      async ({ save, step }) => {
-        await save("x".repeat(65_530));
-        await step("a", () => assert.fail("it runs"));
-      },
-      "WORKER.CHECKPOINT_TOO_LARGE",
-      /step a does not run/,
-    ],
+    [({ step }) => step("slept", () => 1), "WORKER.STEP_REPEATED", /slept is a step in one attempt of the job and a sleep in another/],
+    [({ sleep }) => sleep("ran", 1), "WORKER.STEP_REPEATED", /ran is a step in one attempt of the job and a sleep in another/],
+    [({ step }) => step("refused", () => 7), "API.INVALID_JOB_REQUEST", /step refused has run.*at most 1000.*begins with 7/],
   ];
   for (const [handle, errorCode, message] of cases) {
-    const { results } = await run(t, (_, context) => handle(context), 1);
+    const gateway = new WorkGateway();
+    gateway.steps.set("slept", { name: "slept", result: null, until: new Date().toISOString() });
+    gateway.steps.set("ran", { name: "ran", result: 1, until: null });
+    if (errorCode.startsWith("API.")) {
+      gateway.instead.steps!.push(refused);
+    }
+    const { results } = await run(t, (_, context) => handle(context), 1, gateway);
     assert.deepEqual([results[0]!.status, results[0]!.errorCode, results[0]!.retryable], ["FAILED", errorCode, false]);
     assert.match(results[0]!.message as string, message);
   }
+});
+
+test("an attempt that is over saves no step", async () => {
+  const gateway = new WorkGateway();
+  gateway.instead.steps!.push(json(409, { status: 409, errorCode: "API.ATTEMPT_OVER", message: "over" }));
+  let seen: unknown;
+  const client = new JobWeaver(gateway.options);
+  const handler: Handler = async (_, { step, signal }) => {
+    seen = await step("a", () => 1).catch((error: unknown) => error);
+    assert.ok(signal.aborted);
+    gateway.changed();
+  };
+  const worker = new Worker(client, { handlers: { A: handler } });
+  const running = worker.run();
+  gateway.offer("a");
+  await gateway.until(() => seen !== undefined);
+  assert.ok(seen instanceof AttemptAborted && seen.reason === "lost");
+  const stopped = worker.stop();
+  client.close();
+  await stopped;
+  await running;
+  assert.deepEqual([gateway.results.length, gateway.steps.size], [0, 0]);
 });
 
 test("a save is repeated until it is stored, and an attempt that is over saves nothing", async (t) => {

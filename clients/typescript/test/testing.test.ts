@@ -21,9 +21,11 @@ test("a job sleeps in no time, and a step runs once whatever is killed", async (
   const job = new TestJob();
   job.dieAfterSave = 1;
   const first = await job.next(sell, { order: "17" });
-  assert.deepEqual([first.died, first.saves.length, first.attempt, first.output], [true, 1, 1, undefined]);
+  assert.deepEqual([first.died, first.steps, first.saves, first.attempt, first.output], [true, [{ name: "charge", result: "17: charge 1" }], [], 1, undefined]);
   const second = await job.next(sell, { order: "17" });
   assert.deepEqual([second.snoozeMs, second.progress, second.died], [86_400_000, ["50% charged"], false]);
+  const until = new Date(job.now + 86_400_000).toISOString();
+  assert.deepEqual(job.steps, [...first.steps, { name: "cool off", until }]);
   const early = await job.next(sell, { order: "17" });
   assert.equal(early.snoozeMs, 86_400_000); // the clock stands still
   job.now += 80_000_000;
@@ -37,6 +39,26 @@ test("a step whose result is not stored runs again", async () => {
   job.dieBeforeSave = 1;
   const ran = await job.run(sell, { order: "17" });
   assert.deepEqual([ran.output, ran.attempt], [{ receipt: "17: charge 2" }, 3]);
+});
+
+test("a job may die at each of its saves, of a checkpoint, step or sleep", async () => {
+  for (const [dieBeforeSave, stored] of [[1, []], [2, ["charge"]], [3, ["charge"]]] as [number, string[]][]) { // prettier-ignore
+    charged = 0;
+    const job = new TestJob();
+    const sellAndSave = jobs.task("SELL", {
+      run: async (order: string, { step, save, sleep }) => {
+        const receipt = await step("charge", () => `${order}: charge ${++charged}`);
+        await save("charged");
+        await sleep("cool off", 86_400_000);
+        return receipt;
+      },
+    });
+    job.dieBeforeSave = dieBeforeSave;
+    const first = await job.next(sellAndSave, "17");
+    assert.deepEqual([first.died, first.steps.map(({ name }) => name), first.saves.length], [true, stored, Math.max(0, dieBeforeSave - 2)]);
+    const { output } = await job.run(sellAndSave, "17");
+    assert.deepEqual([output, charged], [`17: charge ${dieBeforeSave === 1 ? 2 : 1}`, dieBeforeSave === 1 ? 2 : 1]);
+  }
 });
 
 test("handlers, failures and waits are seen", async () => {

@@ -25,7 +25,7 @@ const order = { order: "17", items: ["a", "b"] };
 test("a handler sleeps until its event comes, and gets it also if it came first", async () => {
   const job = new TestJob();
   const first = await job.next(sell, order);
-  assert.deepEqual([first.snoozeMs, first.saves.length], [86_400_000, 1]);
+  assert.deepEqual([first.snoozeMs, first.steps.length], [86_400_000, 1]);
   job.events.push({ type: "shop.paid", data: { order: { id: "18" }, cents: 1 } }, { type: "shop.paid", data: { order: { id: "17" }, cents: 900 } });
   const calls: string[] = [];
   job.calls["shop.pack"] = ({ item }) => ({ box: calls.push(item) });

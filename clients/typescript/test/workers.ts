@@ -18,7 +18,16 @@ interface Saved {
   checkpoint: any;
 }
 
-interface Body {
+interface Step {
+  token: string;
+  name: string;
+  result?: unknown;
+  until?: string;
+  tookMs?: number;
+}
+
+interface Body extends Partial<Step> {
+  after?: string | null;
   attempts: Heartbeat[];
   results: Result[];
   checkpoints: Saved[];
@@ -34,16 +43,23 @@ export class WorkGateway {
   /** How many results the requests had. */
   readonly settles: number[] = [];
   readonly saves: Saved[] = [];
+  /** The requests that save a step, and what is kept of them, by name: the first save counts. */
+  readonly stepSaves: Step[] = [];
+  readonly steps = new Map<string, { name: string; result: unknown; until: string | null }>();
+  /** What the requests that read steps have as after. */
+  readonly stepReads: (string | null)[] = [];
+  /** Steps in a page. */
+  stepPage = 100;
   /** The definitions of tasks, by job type. */
   readonly described: [string, unknown][] = [];
   /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
   /** Responses to the next requests to claim, heartbeat and settle, in place of the correct ones. */
-  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [], describe: [] };
+  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [], describe: [], steps: [], "steps/read": [] };
   /** How many claims are open. */
   open = 0;
-  /** The requests to settle and to save, as text. */
+  /** The requests to settle, and to save checkpoints and steps, as text. */
   readonly bodies: string[] = [];
   readonly #offered: (Attempt | string)[] = [];
   #waiting: (() => void)[] = [];
@@ -91,13 +107,18 @@ export class WorkGateway {
       this.claims.push(body);
     } else if (what === "heartbeat") {
       this.heartbeats.push(...body.attempts);
+    } else if (what === "steps") {
+      const { token, name, result, until, tookMs } = body as unknown as Step;
+      this.stepSaves.push({ token, name, result, until, tookMs });
+    } else if (what === "steps/read") {
+      this.stepReads.push(body.after!);
     } else if (what === "checkpoint") {
       this.saves.push(...body.checkpoints);
     } else {
       this.results.push(...body.results);
       this.settles.push(body.results.length);
     }
-    if (what === "settle" || what === "checkpoint") {
+    if (what === "settle" || what === "checkpoint" || what === "steps") {
       this.bodies.push(text);
     }
     const instead = this.instead[what]!.shift()?.();
@@ -115,6 +136,20 @@ export class WorkGateway {
     }
     if (what === "settle" || what === "checkpoint") {
       return Response.json({ results: (body.results ?? body.checkpoints).map(({ token }) => ({ token, status: 200 })) });
+    }
+    if (what === "steps") {
+      const { name, result = null, until = null } = body as unknown as Step;
+      const known = this.steps.get(name);
+      this.steps.set(name, known ?? { name, result, until });
+      const more = JSON.stringify({ until, attempt: 1, tookMs: null, savedAt: new Date(0).toISOString(), ...known, name, result: undefined });
+      // The result as it came: JSON.parse would change numbers.
+      const raw = known ? JSON.stringify(known.result) : /"result":(.*)}$/.exec(this.bodies.at(-1)!)?.[1];
+      return new Response(`${more.slice(0, -1)},"result":${raw ?? "null"}}`);
+    }
+    if (what === "steps/read") {
+      const names = [...this.steps.keys()].sort().filter((name) => name > (body.after ?? ""));
+      const page = names.slice(0, this.stepPage);
+      return Response.json({ steps: page.map((name) => this.steps.get(name)), next: names.length > page.length ? page.at(-1) : null });
     }
     if (what === "describe") {
       return new Response(null, { status: 204 });

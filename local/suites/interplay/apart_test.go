@@ -32,17 +32,6 @@ const childFunction = "INTERPLAY_FUNCTION"
 // functions go on.
 var apartNames = []string{runjob.Name, dispatch.Name, projection.Name, outcome.Name, ingest.Name, command.Name}
 
-func workApart(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-	types, err := runjob.Builtin(env)
-	if err != nil {
-		return funchost.Function{}, err
-	}
-	if err := types.Register(stepsType, nil, runSteps); err != nil {
-		return funchost.Function{}, err
-	}
-	return runjob.WireTypes(ctx, env, types)
-}
-
 // second is the process of one function.
 type second struct {
 	cmd   *exec.Cmd
@@ -121,10 +110,7 @@ func RunApart() {
 		return
 	}
 	wire := functions.Find(name)
-	switch name {
-	case runjob.Name:
-		wire = workApart
-	case retention.Name:
+	if name == retention.Name {
 		wire = retainApart
 	}
 	funchost.Main(name, wire)

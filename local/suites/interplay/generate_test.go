@@ -244,7 +244,7 @@ func (d *drawing) timeouts(j *Job) {
 
 // queueFor returns the queue that a program may create for jobs of a type: pull workers serve q1.
 func queueFor(kind string) string {
-	if kind == "PULL" {
+	if kind == "PULL" || kind == stepsType {
 		return "q1"
 	}
 	return "q0"

@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
-// stepsType is a job type whose handler runs in the installation: two steps with a sleep between them, and then the act
-// that its payload has.
+// stepsType is a job type whose handler is that of a Go pull worker beside the installation: two steps with a sleep
+// between them, and then the act that its payload has.
 const stepsType = "STEPS"
 
 type stepsPayload struct {
@@ -25,15 +27,23 @@ type stepsPayload struct {
 	Data json.RawMessage `json:"data"`
 }
 
-func runSteps(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
-	var p stepsPayload
-	if err := json.Unmarshal(a.Payload, &p); err != nil {
-		return handlers.Result{}, &handlers.Failure{Code: "TEST.PAYLOAD", Message: err.Error()}
+// workSteps runs jobs with steps until the context ends.
+func (i *Installation) workSteps(ctx context.Context) {
+	for ctx.Err() == nil {
+		w := worker.New(i.API, worker.Options{
+			Slots: 50, Name: "steps", Grace: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		})
+		worker.Handle(w, stepsType, runSteps)
+		_ = w.Run(ctx)
+		retry.Pause(ctx, 200*time.Millisecond)
 	}
+}
+
+func runSteps(ctx context.Context, a *worker.Attempt, p stepsPayload) (any, error) {
 	for i, name := range []string{"first", "second"} {
 		if i > 0 {
 			if err := durable.Sleep(ctx, a.Checkpoint, "rest", 150*time.Millisecond); err != nil {
-				return handlers.Result{}, err
+				return nil, err
 			}
 		}
 		_, err := durable.Step(ctx, a.Checkpoint, name, func(ctx context.Context) (string, error) {
@@ -44,28 +54,30 @@ func runSteps(ctx context.Context, a *handlers.Attempt) (handlers.Result, error)
 			return "done " + name, err
 		})
 		if err != nil {
-			return handlers.Result{}, err
+			return nil, err
 		}
 	}
 	status, body, err := callWitness(ctx, a, p.URL, p.Data)
 	switch {
 	case ctx.Err() != nil:
-		return handlers.Result{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case err != nil || status >= http.StatusInternalServerError:
-		return handlers.Result{}, &handlers.Failure{Code: "TEST.FAILED", Retryable: true, Message: fmt.Sprint(status, err)}
+		return nil, &worker.Failure{Code: "TEST.FAILED", Retryable: true, Message: fmt.Sprint(status, err)}
 	case status >= http.StatusBadRequest:
-		return handlers.Result{}, &handlers.Failure{Code: "TEST.FATAL"}
+		return nil, &worker.Failure{Code: "TEST.FATAL"}
+	case len(body) == 0:
+		return nil, nil
 	}
-	return handlers.Result{Output: body}, nil
+	return json.RawMessage(body), nil
 }
 
-func callWitness(ctx context.Context, a *handlers.Attempt, url string, data []byte) (status int, body []byte, err error) {
+func callWitness(ctx context.Context, a *worker.Attempt, url string, data []byte) (status int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(data))
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Ce-Jobid", a.JobID.String())
-	req.Header.Set("Ce-Attempt", strconv.Itoa(a.Number))
+	req.Header.Set("Ce-Jobid", a.JobID)
+	req.Header.Set("Ce-Attempt", strconv.Itoa(a.Attempt))
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil, err

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/dev"
@@ -42,10 +41,12 @@ type Installation struct {
 
 	dir, shop string // shop is a user's database, with an outbox
 	port      int
-	broker    string       // of the child
-	admin     string       // an API key of the installation
-	alone     sync.RWMutex // held by programs that use what all programs share
-	kept      sync.RWMutex // held while a program reads what is left, so that retention deletes nothing meanwhile
+	broker    string // of the child
+	admin     string // an API key of the installation
+	working   sync.WaitGroup
+	endWork   context.CancelFunc // of the worker of jobs with steps
+	alone     sync.RWMutex       // held by programs that use what all programs share
+	kept      sync.RWMutex       // held while a program reads what is left, so that retention deletes nothing meanwhile
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -87,7 +88,6 @@ func RunChild(ctx context.Context) (is bool, err error) {
 	o := dev.Options{
 		Dir: dir, Port: port, Kafka: "embedded", KafkaPort: kafka, Queues: []string{"default", "pull"}, JobTypes: []string{"*"},
 		DatabaseURL: os.Getenv("DATABASE_URL"), Relay: []string{os.Getenv(childShop)}, Out: os.Stderr,
-		Handlers: map[string]handlers.Handler{stepsType: runSteps},
 	}
 	return true, dev.Run(ctx, o, func(ctx context.Context, _ string) error {
 		<-ctx.Done()
@@ -140,6 +140,9 @@ func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, e
 			return i, err
 		}
 	}
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	i.endWork = end
+	i.working.Go(func() { i.workSteps(working) })
 	return i, nil
 }
 
@@ -332,6 +335,10 @@ func (i *Installation) Since(at time.Time) (list []Fault) {
 
 // Stop ends everything.
 func (i *Installation) Stop() (err error) {
+	if i.endWork != nil {
+		i.endWork()
+		i.working.Wait()
+	}
 	err = i.endApart()
 	if i.cmd != nil && i.cmd.Process != nil {
 		if killed := i.cmd.Process.Kill(); !errors.Is(killed, os.ErrProcessDone) {

@@ -27,7 +27,7 @@ func (x *run) queue(j Job) string {
 	switch {
 	case j.Queue != "":
 		return x.own(j.Queue)
-	case j.Type == "PULL":
+	case j.Type == "PULL", j.Type == stepsType:
 		return "pull"
 	}
 	return "default"

@@ -1,8 +1,6 @@
 // Package durable lets a job continue where its last attempt ended: by a checkpoint, which the next attempt receives,
-// and by steps and sleeps, which are remembered in it. Handlers of both kinds of Go workers use it (docs/long-jobs.md).
-//
-// A checkpoint is one JSON value. If it has steps, it is an object of two members, which the kits of all languages
-// share: "$steps" has the steps by name, and "$data" the handler's own part. Otherwise it is the handler's own part.
+// and by steps and sleeps, which are kept one by one (docs/long-jobs.md). Handlers of both kinds of Go workers have a
+// checkpoint; handlers of pull workers also have steps and sleeps.
 package durable
 
 import (
@@ -10,15 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
-// MaxBytes is the most bytes of a checkpoint's JSON, its steps included.
+// MaxBytes is the most bytes of a checkpoint's JSON.
 const MaxBytes = 64 << 10
 
-// ErrOver is the error of a save by an attempt that is over: it has ended, or runs elsewhere. The checkpoint is as
-// before.
-var ErrOver = errors.New("the attempt is over: it saves no checkpoint")
+// ErrOver is the error of a save by an attempt that is over: it has ended, or runs elsewhere. Nothing has changed.
+var ErrOver = errors.New("the attempt is over: it saves nothing")
 
 // Failure is an error that another attempt would meet again. It fails the job.
 type Failure struct{ Code, Message string }
@@ -28,51 +24,34 @@ func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
 // The codes of a Failure.
 const (
-	TooLarge     = "WORKER.CHECKPOINT_TOO_LARGE"
-	StepRepeated = "WORKER.STEP_REPEATED"
-	NotJSON      = "WORKER.INVALID_OUTPUT"
+	TooLarge       = "WORKER.CHECKPOINT_TOO_LARGE"
+	ResultTooLarge = "WORKER.OUTPUT_TOO_LARGE"
+	StepRepeated   = "WORKER.STEP_REPEATED"
+	NoSteps        = "WORKER.NO_STEPS"
+	NotJSON        = "WORKER.INVALID_OUTPUT"
 )
 
-// Checkpoint is the checkpoint of an attempt. It may be used by several goroutines.
+// Checkpoint is the checkpoint of an attempt, and its steps. It may be used by several goroutines.
 type Checkpoint struct {
-	save func(number int64, data json.RawMessage) error
+	save  func(number int64, data json.RawMessage) error
+	steps Steps
 
 	saving sync.Mutex // one save at a time; locked before mu
+	number int64      // of the latest save; guarded by saving
 
-	mu     sync.Mutex
-	own    json.RawMessage // nil: none
-	steps  map[string]step
-	used   map[string]bool // steps of this attempt
-	number int64           // of the latest save
-}
+	reading sync.Mutex      // one read of the steps at a time
+	kept    map[string]Kept // steps of earlier attempts; nil: not yet read; guarded by reading
 
-// step is a step that has ended, or a sleep.
-type step struct {
-	Result json.RawMessage `json:"result,omitempty"`
-	WakeAt *time.Time      `json:"wakeAt,omitempty"` // only of a sleep
-}
-
-// stored is a checkpoint that has steps.
-type stored struct {
-	Steps map[string]step `json:"$steps"`
-	Data  json.RawMessage `json:"$data,omitempty"`
+	mu   sync.Mutex
+	own  json.RawMessage // nil: none
+	used map[string]bool // names of this attempt
 }
 
 // New returns the checkpoint of an attempt. saved is what its job's earlier attempts have saved; nil: nothing. save
-// stores a checkpoint, and returns when it is stored. Its number is higher than that of each earlier save.
+// stores a checkpoint, and returns when it is stored. Its number is higher than that of each earlier save. Without
+// KeepSteps the attempt cannot have steps.
 func New(saved json.RawMessage, save func(number int64, data json.RawMessage) error) *Checkpoint {
-	c := &Checkpoint{save: save, steps: map[string]step{}, used: map[string]bool{}}
-	if parts, ok := withSteps(saved); ok {
-		c.own, c.steps = parts.Data, parts.Steps
-	} else {
-		c.own = saved
-	}
-	return c
-}
-
-// withSteps reads a checkpoint that has steps.
-func withSteps(data json.RawMessage) (parts stored, ok bool) {
-	return parts, json.Unmarshal(data, &parts) == nil && parts.Steps != nil
+	return &Checkpoint{save: save, own: saved, used: map[string]bool{}}
 }
 
 // Load decodes what an earlier attempt has saved last, or this one. It returns false if there is nothing.
@@ -97,50 +76,19 @@ func (c *Checkpoint) Save(value any) error {
 	if err != nil {
 		return err
 	}
-	return c.change(func() { c.own = data })
-}
-
-// change changes the checkpoint and stores it. After an error it is as before.
-func (c *Checkpoint) change(change func()) error {
+	if len(data) > MaxBytes {
+		return CheckpointTooLarge(len(data))
+	}
 	c.saving.Lock()
 	defer c.saving.Unlock()
-	number, data, undo, err := c.changed(change)
-	if err == nil {
-		err = c.save(number, data)
+	c.number++
+	if err := c.save(c.number, data); err != nil {
+		return err
 	}
-	if err != nil {
-		undo()
-	}
-	return err
-}
-
-func (c *Checkpoint) changed(change func()) (number int64, data json.RawMessage, undo func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own, steps := c.own, c.steps
-	undo = func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.own, c.steps = own, steps
-	}
-	change()
-	c.number++
-	data, err = whole(c.own, c.steps)
-	return c.number, data, undo, err
-}
-
-// whole returns a checkpoint as it is stored.
-func whole(own json.RawMessage, steps map[string]step) (data json.RawMessage, err error) {
-	data = own
-	if _, alike := withSteps(own); alike || len(steps) > 0 {
-		if data, err = encode(stored{steps, own}); err != nil {
-			return nil, fmt.Errorf("write checkpoint: %w", err)
-		}
-	}
-	if len(data) > MaxBytes {
-		return nil, CheckpointTooLarge(len(data))
-	}
-	return data, nil
+	c.own = data
+	return nil
 }
 
 // CheckpointTooLarge returns the failure of a checkpoint with more than MaxBytes.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,15 +20,24 @@ import (
 
 // store keeps what attempts save.
 type store struct {
-	data   json.RawMessage
-	number int64
-	fails  error
+	data     json.RawMessage
+	number   int64
+	attempts int
+
+	mu    sync.Mutex
+	steps map[string]durable.Kept
+	saves int // of steps
+	reads int
+
+	fails  error // of each save
+	unread error // of each read
 }
 
 // attempt returns the checkpoint of the next attempt.
 func (s *store) attempt() *durable.Checkpoint {
 	s.number = 0
-	return durable.New(s.data, func(number int64, data json.RawMessage) error {
+	s.attempts++
+	c := durable.New(s.data, func(number int64, data json.RawMessage) error {
 		if s.fails != nil {
 			return s.fails
 		}
@@ -36,6 +47,36 @@ func (s *store) attempt() *durable.Checkpoint {
 		s.number, s.data = number, data
 		return nil
 	})
+	steps := durable.Steps{Save: s.save}
+	if s.attempts > 1 {
+		steps.Read = s.read
+	}
+	c.KeepSteps(steps)
+	return c
+}
+
+func (s *store) save(step durable.Kept) (durable.Kept, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil {
+		return durable.Kept{}, s.fails
+	}
+	s.saves++
+	if s.steps == nil {
+		s.steps = map[string]durable.Kept{}
+	}
+	if kept, known := s.steps[step.Name]; known {
+		return kept, nil
+	}
+	s.steps[step.Name] = step
+	return step, nil
+}
+
+func (s *store) read(context.Context) ([]durable.Kept, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return slices.Collect(maps.Values(s.steps)), s.unread
 }
 
 func (s *store) want(t *testing.T, data string) {
@@ -50,7 +91,7 @@ func charge(calls *int, result any, err error) func(context.Context) (any, error
 	return func(context.Context) (any, error) { *calls++; return result, err }
 }
 
-func TestACheckpointIsTheHandlersOwnJSONUntilItHasSteps(t *testing.T) {
+func TestACheckpointIsTheHandlersOwnJSON(t *testing.T) {
 	t.Parallel()
 	var s store
 	c := s.attempt()
@@ -58,24 +99,22 @@ func TestACheckpointIsTheHandlersOwnJSONUntilItHasSteps(t *testing.T) {
 	if found, err := c.Load(&n); found || err != nil {
 		t.Errorf("a first attempt loads %v, %v", found, err)
 	}
+	calls := 0
+	if _, err := durable.Step(t.Context(), c, "a", charge(&calls, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, "") // a step is no part of it
 	for _, save := range []struct {
 		value any
 		data  string
 	}{
-		{7, `7`}, {map[string]any{"html": "<b>"}, `{"html":"<b>"}`},
-		{map[string]any{"$steps": map[string]any{}}, `{"$steps":{},"$data":{"$steps":{}}}`}, // it only looks like steps
-		{8, `8`},
+		{7, `7`}, {map[string]any{"html": "<b>"}, `{"html":"<b>"}`}, {8, `8`},
 	} {
 		if err := c.Save(save.value); err != nil {
 			t.Fatal(err)
 		}
 		s.want(t, save.data)
 	}
-	calls := 0
-	if _, err := durable.Step(t.Context(), c, "a", charge(&calls, nil, nil)); err != nil {
-		t.Fatal(err)
-	}
-	s.want(t, `{"$steps":{"a":{"result":null}},"$data":8}`)
 	next := s.attempt()
 	if found, err := next.Load(&n); !found || err != nil || n != 8 {
 		t.Errorf("the next attempt loads %d, %v, %v", n, found, err)
@@ -91,6 +130,84 @@ func TestACheckpointIsTheHandlersOwnJSONUntilItHasSteps(t *testing.T) {
 	}
 }
 
+func TestStepsAreReadOnceAndNotInAFirstAttempt(t *testing.T) {
+	t.Parallel()
+	var s store
+	calls := 0
+	for _, reads := range []int{0, 1} {
+		c := s.attempt()
+		if err := c.Use(t.Context(), "wait"); err != nil || s.reads != 0 {
+			t.Errorf("%v, %d reads", err, s.reads)
+		}
+		for _, name := range []string{"a", "b"} {
+			if _, err := durable.Step(t.Context(), c, name, charge(&calls, 1, nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.reads != reads || s.saves != 2 || calls != 2 {
+			t.Errorf("%d reads, %d saves, %d calls", s.reads, s.saves, calls)
+		}
+	}
+	c := s.attempt()
+	s.unread = errors.ErrUnsupported
+	if _, err := durable.Step(t.Context(), c, "a", charge(&calls, 1, nil)); !errors.Is(err, errors.ErrUnsupported) || calls != 2 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	s.unread = nil
+	if _, err := durable.Step(t.Context(), c, "a", charge(&calls, 1, nil)); err != nil || s.reads != 3 || calls != 2 {
+		t.Errorf("a step whose read has failed is not tried again: %v, %d reads, %d calls", err, s.reads, calls)
+	}
+}
+
+func TestOfTwoAttemptsThatOverlapTheFirstSaveCounts(t *testing.T) {
+	t.Parallel()
+	var s store
+	lost, next := s.attempt(), s.attempt()
+	calls := 0
+	for _, c := range []*durable.Checkpoint{next, lost} {
+		got, err := durable.Step(t.Context(), c, "a", func(context.Context) (int, error) { calls++; return calls, nil })
+		if err != nil || got != 1 {
+			t.Errorf("%d, %v", got, err)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+func TestAStepThatWasASleepIsAnErrorAndSoIsTheReverse(t *testing.T) {
+	t.Parallel()
+	var s store
+	calls := 0
+	c := s.attempt()
+	if _, err := durable.Step(t.Context(), c, "a", charge(&calls, 1, nil)); err != nil {
+		t.Fatal(err)
+	}
+	var snooze *durable.Snooze
+	if err := durable.Sleep(t.Context(), c, "b", time.Hour); !errors.As(err, &snooze) {
+		t.Fatal(err)
+	}
+	c = s.attempt()
+	var step, sleep *durable.Failure
+	_, err := durable.Step(t.Context(), c, "b", charge(&calls, 1, nil))
+	if !errors.As(err, &step) || !errors.As(durable.Sleep(t.Context(), c, "a", time.Hour), &sleep) ||
+		step.Code != durable.StepRepeated || sleep.Code != durable.StepRepeated || calls != 1 {
+		t.Errorf("%v, %v, %d calls", step, sleep, calls)
+	}
+}
+
+func TestAWorkerThatKeepsNoStepsRunsNone(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	c := durable.New(nil, func(int64, json.RawMessage) error { return nil })
+	var step, sleep *durable.Failure
+	_, err := durable.Step(t.Context(), c, "a", charge(&calls, 1, nil))
+	if !errors.As(err, &step) || !errors.As(durable.Sleep(t.Context(), c, "b", time.Hour), &sleep) ||
+		step.Code != durable.NoSteps || sleep.Code != durable.NoSteps || calls != 0 {
+		t.Errorf("%v, %v, %d calls", step, sleep, calls)
+	}
+}
+
 func TestAStepThatFailsIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	var s store
@@ -101,7 +218,9 @@ func TestAStepThatFailsIsNotRemembered(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s.want(t, "")
+	if len(s.steps) != 0 {
+		t.Errorf("stored is %v", s.steps)
+	}
 	got, err := durable.Step(t.Context(), s.attempt(), "a", charge(&calls, "id", nil))
 	if err != nil || got != "id" || calls != 3 {
 		t.Errorf("%v, %v after %d calls", got, err, calls)
@@ -154,26 +273,31 @@ func TestAStepReturnsItsResultAsItIsRemembered(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsRefusedBeforeItRunsOrWithItsResult(t *testing.T) {
+func TestWhatDoesNotFitFailsTheJobWithItsBeginning(t *testing.T) {
 	t.Parallel()
 	var s store
 	c := s.attempt()
 	calls := 0
-	_, err := durable.Step(t.Context(), c, "large", charge(&calls, "receipt "+strings.Repeat("x", durable.MaxBytes), nil))
+	_, err := durable.Step(t.Context(), c, "large", charge(&calls, "receipt "+strings.Repeat("x", durable.MaxResult), nil))
 	var wrong *durable.Failure
-	if !errors.As(err, &wrong) || wrong.Code != durable.TooLarge || !strings.Contains(wrong.Message, `"receipt xx`) || len(wrong.Message) > 2000 {
+	if !errors.As(err, &wrong) || wrong.Code != durable.ResultTooLarge || len(wrong.Message) > 2000 ||
+		!strings.Contains(wrong.Message, `step "large" has run`) || !strings.Contains(wrong.Message, `"receipt xx`) {
 		t.Errorf("%.300v", err)
 	}
-	if err := c.Save(strings.Repeat("x", durable.MaxBytes-10)); err != nil {
-		t.Fatal(err)
+	if _, err = durable.Step(t.Context(), c, "fits", charge(&calls, strings.Repeat("x", durable.MaxResult-2), nil)); err != nil {
+		t.Errorf("%.300v", err)
 	}
-	if _, err = durable.Step(t.Context(), c, "none", charge(&calls, nil, nil)); !errors.As(err, &wrong) || calls != 1 {
+	s.fails = &durable.Failure{Code: "API.INVALID_JOB_REQUEST", Message: "steps: a job has at most 1000"}
+	_, err = durable.Step(t.Context(), c, "refused", charge(&calls, 7, nil))
+	if !errors.As(err, &wrong) || wrong.Code != "API.INVALID_JOB_REQUEST" ||
+		!strings.Contains(wrong.Message, "at most 1000; the result begins with 7") || calls != 3 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
+	s.fails = nil
 	if err := c.Save(strings.Repeat("x", durable.MaxBytes)); !errors.As(err, &wrong) || wrong.Code != durable.TooLarge {
 		t.Error(err)
 	}
-	if len(s.data) != durable.MaxBytes-8 {
+	if len(s.data) != 0 {
 		t.Errorf("stored are %d bytes", len(s.data))
 	}
 }
@@ -187,10 +311,10 @@ func TestAResultThatIsNotStoredIsNotRemembered(t *testing.T) {
 		t.Error(err)
 	}
 	s.fails = nil
-	if err := c.Save(5); err != nil {
-		t.Fatal(err)
+	got, err := durable.Step(t.Context(), s.attempt(), "a", charge(&calls, 2.0, nil))
+	if err != nil || got != 2.0 || calls != 2 {
+		t.Errorf("%v, %v after %d calls", got, err, calls)
 	}
-	s.want(t, `5`)
 }
 
 func TestAStepThatBeginsAfterTheEndDoesNotRun(t *testing.T) {
@@ -217,8 +341,8 @@ func TestASleepEndsAtItsInstantWhateverAttemptsThereAre(t *testing.T) {
 			<-time.After(c.after)
 			err := durable.Sleep(t.Context(), s.attempt(), "cool off", 40*day)
 			var snooze *durable.Snooze
-			if c.want == 0 && err != nil || c.want > 0 && (!errors.As(err, &snooze) || snooze.For != c.want || s.number != 1) {
-				t.Errorf("%v later: %v, %d saves", c.after, err, s.number)
+			if c.want == 0 && err != nil || c.want > 0 && (!errors.As(err, &snooze) || snooze.For != c.want) || s.saves != 1 {
+				t.Errorf("%v later: %v, %d saves", c.after, err, s.saves)
 			}
 		}
 	})

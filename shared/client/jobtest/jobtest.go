@@ -7,9 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,8 +23,12 @@ type Job struct {
 	Attempts int             // that have begun
 	Saved    json.RawMessage // the checkpoint; nil: none
 
-	// DieBeforeSave and DieAfterSave let the next attempt die as if its process were killed: right before its n-th save
-	// is stored, or right after. 0: it does not. Unlike in a killed process, its deferred functions run.
+	// Steps are the steps and sleeps that its attempts have saved, in their order. Only handlers of pull workers have any.
+	Steps []durable.Kept
+
+	// DieBeforeSave and DieAfterSave let the next attempt die as if its process were killed: right before its n-th save,
+	// of a checkpoint, step or sleep, is stored, or right after. 0: it does not. Unlike in a killed process, its deferred
+	// functions run.
 	DieBeforeSave, DieAfterSave int
 
 	// Events have come for the job: its handler gets each of them once, the first that fits.
@@ -41,45 +44,45 @@ type Job struct {
 type Ran struct {
 	Attempt  int
 	Output   json.RawMessage
-	Err      error         // of the handler
-	Snooze   time.Duration // the job runs again after this time; 0: the attempt was not snoozed
-	WaitFor  time.Duration // an outside system must call back within this time
-	Died     bool          // the checkpoint that the Job had
-	Log      []string      // LEVEL text
-	Progress []string      // 40% message
-	Saves    []json.RawMessage
+	Err      error             // of the handler
+	Snooze   time.Duration     // the job runs again after this time; 0: the attempt was not snoozed
+	WaitFor  time.Duration     // an outside system must call back within this time
+	Died     bool              // as the Job asked for
+	Log      []string          // LEVEL text
+	Progress []string          // 40% message
+	Saves    []json.RawMessage // the checkpoints that it has stored
+	Steps    []durable.Kept    // the steps and sleeps that it has stored
 }
 
 var errDied = errors.New("the process has died")
 
-// Next runs the next attempt. run calls the handler, and fills in its result.
-func (j *Job) Next(ctx context.Context, run func(ctx context.Context, c *durable.Checkpoint, ran *Ran)) Ran {
+// Step returns the step or sleep of a name that the attempts of the job have saved; nil: none has.
+func (j *Job) Step(name string) *durable.Kept {
+	i := slices.IndexFunc(j.Steps, func(step durable.Kept) bool { return step.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &j.Steps[i]
+}
+
+// Next runs the next attempt. run calls the handler, and fills in its result. If the handler's worker keeps steps, run
+// gives them to the checkpoint.
+func (j *Job) Next(
+	ctx context.Context, run func(ctx context.Context, c *durable.Checkpoint, steps durable.Steps, ran *Ran),
+) Ran {
 	if j.ID == uuid.Nil {
 		j.ID = uuid.Must(uuid.NewV7())
 	}
 	j.Attempts++
-	ran := Ran{Attempt: j.Attempts}
 	ctx, die := context.WithCancelCause(ctx)
 	defer die(nil)
-	var mu sync.Mutex
-	checkpoint := durable.New(j.Saved, func(_ int64, data json.RawMessage) error {
-		mu.Lock()
-		defer mu.Unlock()
-		n := len(ran.Saves) + 1
-		if ran.Died {
-			return durable.ErrOver
-		}
-		if n != j.DieBeforeSave {
-			ran.Saves, j.Saved = append(ran.Saves, data), data
-		}
-		if n == j.DieBeforeSave || n == j.DieAfterSave {
-			ran.Died = true
-			die(errDied)
-			runtime.Goexit()
-		}
-		return nil
-	})
-	result := ran
+	s := &saves{job: j, die: die}
+	checkpoint := durable.New(j.Saved, s.checkpoint)
+	steps := durable.Steps{Save: s.step}
+	if j.Attempts > 1 {
+		steps.Read = s.read
+	}
+	result := Ran{Attempt: j.Attempts}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -88,14 +91,14 @@ func (j *Job) Next(ctx context.Context, run func(ctx context.Context, c *durable
 				result.Err = fmt.Errorf("panic: %v\n\n%s", value, debug.Stack())
 			}
 		}()
-		run(ctx, checkpoint, &result)
+		run(ctx, checkpoint, steps, &result)
 	}()
 	<-ended
-	mu.Lock()
-	defer mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	j.DieBeforeSave, j.DieAfterSave = 0, 0
-	result.Saves = ran.Saves
-	if result.Died = ran.Died; result.Died {
+	result.Saves, result.Steps = s.checkpoints, s.steps
+	if result.Died = s.died; result.Died {
 		result.Err, result.Output, result.Snooze, result.WaitFor = errDied, nil, 0, 0
 	}
 	if snooze := (*durable.Snooze)(nil); errors.As(result.Err, &snooze) {

@@ -100,7 +100,8 @@ const (
 type Attempt struct {
 	client.WorkAttempt
 
-	// Checkpoint loads what earlier attempts of the job have saved, and saves values for the next attempt.
+	// Checkpoint loads what earlier attempts of the job have saved, and saves values for the next attempt. Step and Sleep
+	// of package durable use it, too.
 	Checkpoint *durable.Checkpoint
 
 	// Ask asks the gateway how waits stand, and keeps them: Receive and Call use it. A test has its own.

@@ -53,8 +53,12 @@ type gateway struct {
 	heartbeat  func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer)     // nil: 200 without changes
 	saves      []client.WorkCheckpoint
 	save       func(client.WorkCheckpoint) int // nil: 200
-	settle     func(result) int                // nil: 200
-	broken     func(path string) bool          // reports whether the answer is lost on its way; nil: none is
+	steps      []savedStep
+	step       func(tries int) int // of a save of a step; nil: 200
+	reads      []stepsRead
+	read       func(stepsRead) (int, any) // nil: no steps
+	settle     func(result) int           // nil: 200
+	broken     func(path string) bool     // reports whether the answer is lost on its way; nil: none is
 }
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -71,6 +75,10 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 		status, reply = g.onHeartbeat(body)
 	case "checkpoint":
 		status, reply = g.onCheckpoint(body)
+	case "steps":
+		status, reply = g.onStep(body)
+	case "steps/read":
+		status, reply = g.onStepsRead(body)
 	case "settle":
 		status, reply = g.onSettle(body)
 	default:
@@ -163,6 +171,59 @@ func (g *gateway) onCheckpoint(body []byte) (int, any) {
 		one.Error = &client.Error{ErrorCode: "API.X", Message: "no"}
 	}
 	return http.StatusOK, map[string]any{"results": []answer{one}}
+}
+
+// savedStep is a request that saves a step.
+type savedStep struct {
+	Worker, Token, Name string
+	Result              json.RawMessage
+	Until               *time.Time
+	TookMs              *int64
+}
+
+// stepsRead is a request that reads steps.
+type stepsRead struct{ Worker, Token, After string }
+
+func (g *gateway) onStep(body []byte) (int, any) {
+	s := decoded[savedStep](g.t, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.steps = append(g.steps, s)
+	if g.step != nil {
+		if status := g.step(len(g.steps)); status != http.StatusOK {
+			return status, stepError(status)
+		}
+	}
+	for _, before := range g.steps {
+		if before.Token == s.Token && before.Name == s.Name { // the first save counts
+			return http.StatusOK, map[string]any{
+				"name": s.Name, "result": before.Result, "until": before.Until, "attempt": 1, "tookMs": nil, "savedAt": time.Now(),
+			}
+		}
+	}
+	return http.StatusInternalServerError, nil
+}
+
+func stepError(status int) any {
+	code := "API.INVALID_JOB_REQUEST"
+	switch status {
+	case http.StatusConflict:
+		code = "API.ATTEMPT_OVER"
+	case http.StatusServiceUnavailable:
+		code = "API.UNAVAILABLE"
+	}
+	return &client.Error{Status: status, ErrorCode: code, Message: "no"}
+}
+
+func (g *gateway) onStepsRead(body []byte) (int, any) {
+	r := decoded[stepsRead](g.t, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reads = append(g.reads, r)
+	if g.read == nil {
+		return http.StatusOK, map[string]any{"steps": []any{}, "next": nil}
+	}
+	return g.read(r)
 }
 
 func (g *gateway) onSettle(body []byte) (int, any) {

@@ -150,31 +150,43 @@ func (a *Attempt) await(ctx context.Context, waits ...client.WorkWait) (stands [
 	return stands, nil
 }
 
-// ask asks the gateway how waits stand. It tries again until there is an answer, or the attempt is over.
-func (a *Attempt) ask(ctx context.Context, w *Worker, waits []client.WorkWait) (client.WorkWaitAnswer, error) {
+// ask asks the gateway how waits stand.
+func (a *Attempt) ask(
+	ctx context.Context, w *Worker, waits []client.WorkWait,
+) (answer client.WorkWaitAnswer, err error) {
+	err = a.persist(ctx, w, func(ctx context.Context) (err error) {
+		answer, err = w.c.WaitInAttempt(ctx, w.o.Name, a.Token, waits...)
+		return err
+	})
+	if err == nil && len(answer.Waits) != len(waits) {
+		err = fmt.Errorf("%d waits have %d answers", len(waits), len(answer.Waits))
+	}
+	return answer, err
+}
+
+// persist sends a request about the attempt until there is an answer, or until ctx or the attempt is over.
+func (a *Attempt) persist(ctx context.Context, w *Worker, send func(ctx context.Context) error) error {
 	for n := 0; ctx.Err() == nil && a.alive.Err() == nil; n++ {
 		within, cancel := context.WithTimeout(ctx, settleTime)
-		answer, err := w.c.WaitInAttempt(within, w.o.Name, a.Token, waits...)
+		err := send(within)
 		cancel()
 		var refused *client.Error
 		switch {
-		case err == nil && len(answer.Waits) != len(waits):
-			return answer, fmt.Errorf("%d waits have %d answers", len(waits), len(answer.Waits))
 		case err == nil:
-			return answer, nil
+			return nil
 		case errors.As(err, &refused) && refused.ErrorCode == attemptOver:
 			a.end(ErrLost)
-			return answer, durable.ErrOver
+			return durable.ErrOver
 		case isFinal(err):
-			return answer, &Failure{Code: refusedCode(err), Message: err.Error()}
+			return &durable.Failure{Code: refusedCode(err), Message: err.Error()}
 		}
-		w.o.Logger.WarnContext(ctx, "a wait failed, and is repeated", "error", err)
+		w.o.Logger.WarnContext(ctx, "a request of an attempt failed, and is repeated", "error", err)
 		pause(ctx, n)
 	}
-	if ctx.Err() != nil {
-		return client.WorkWaitAnswer{}, context.Cause(ctx)
+	if a.alive.Err() == nil {
+		return context.Cause(ctx)
 	}
-	return client.WorkWaitAnswer{}, durable.ErrOver
+	return durable.ErrOver
 }
 
 func refusedCode(err error) string {
@@ -182,5 +194,5 @@ func refusedCode(err error) string {
 	if errors.As(err, &refused) && refused.ErrorCode != "" {
 		return refused.ErrorCode
 	}
-	return "WORKER.WAIT_REFUSED"
+	return "WORKER.REQUEST_REFUSED"
 }

@@ -227,6 +227,7 @@ func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	a.Checkpoint = durable.New(got.Checkpoint, func(number int64, data json.RawMessage) error {
 		return a.save(w, number, data)
 	})
+	a.Checkpoint.KeepSteps(a.steps(w))
 	a.Ask = func(ctx context.Context, waits []client.WorkWait) (client.WorkWaitAnswer, error) {
 		return a.ask(ctx, w, waits)
 	}

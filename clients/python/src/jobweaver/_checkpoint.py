@@ -1,124 +1,153 @@
-"""The checkpoint of an attempt, and the steps and sleeps that it remembers."""
+"""The checkpoint of an attempt, and its steps and sleeps."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from ._json import json_of
-from .attempt import NotRetryable, Snooze
+from .attempt import NotRetryable, Outcome, Snooze
 
-MAX_BYTES = 65_536
+MAX_BYTES = 65_536  # of a checkpoint
+MAX_RESULT = 262_144  # bytes
 LONGEST_SNOOZE = 30 * 86_400.0  # that the gateway accepts
 SHOWN_RESULT = 1_000  # characters of a result in the message of an error
 
 
-class Checkpoint:
-    """What an attempt has saved: the handler's own part, and its steps.
+@dataclass(frozen=True)
+class KeptStep:
+    """A step that has ended, or a sleep, as it is kept for the later attempts of its job."""
 
-    With steps it is stored as {"$steps": {name: {"result"} or {"wakeAt"}}, "$data": own part}, in all languages. Its coroutines
-    run in the worker's event loop.
-    """
+    name: str
+    result: Any = None
+    until: datetime | None = None
+    """The end of a sleep; None: it is a step."""
+
+
+@dataclass(frozen=True)
+class NewStep:
+    """A step to be kept. Its result is JSON already."""
+
+    name: str
+    result: str | None = None
+    until: datetime | None = None
+    took: float | None = None
+    """The seconds that the step ran."""
+
+
+class Store(Protocol):
+    """Where the checkpoint and the steps of a job are kept. Its coroutines run in the worker's event loop."""
+
+    async def save(self, number: int, checkpoint: str, /) -> None: ...
+
+    async def save_step(self, step: NewStep, /) -> KeptStep:
+        """Keeps a step, and returns it.
+
+        If the job has a step of its name already, nothing changes, and that one is returned: two attempts may overlap, when one of
+        them was taken for lost.
+        """
+        ...
+
+    async def read_steps(self) -> list[KeptStep]:
+        """The steps that earlier attempts have saved."""
+        ...
+
+
+class Checkpoint:
+    """What an attempt has saved, and its steps, which are kept one by one. Its coroutines run in the worker's event loop."""
 
     def __init__(
         self,
         saved: Any,
-        store: Callable[[int, str], Awaitable[None]],
+        attempt: int,
+        store: Store,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.own, self._store, self._now = saved, store, now
-        self._steps: dict[str, Any] = {}
-        if _has_steps(saved):
-            self.own, self._steps = saved.get("$data"), saved["$steps"]
         self._used: set[str] = set()
         self._number = 0
-        self._saving = asyncio.Lock()
+        self._saving, self._reading = asyncio.Lock(), asyncio.Lock()
+        self._earlier: dict[str, KeptStep] | None = {} if attempt == 1 else None  # None: not yet read
 
     async def save(self, value: Any) -> None:
-        await self._change(through_json(value, "checkpoint", "the checkpoint"), None, "the checkpoint is not saved")
+        text = json_of(value, "checkpoint", "the checkpoint")
+        size = len(text.encode())
+        if size > MAX_BYTES:
+            what = f"the checkpoint has {size} bytes, {MAX_BYTES} are allowed"
+            raise NotRetryable(what, error_code="WORKER.CHECKPOINT_TOO_LARGE")
+        async with self._saving:
+            self._number += 1
+            await self._store.save(self._number, text)
+            self.own = json.loads(text)
 
-    def begin(self, name: str) -> dict[str, Any] | None:
-        """Begins a step, and returns what is remembered of it."""
+    def use(self, name: str) -> None:
+        """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name."""
         if name in self._used:
             raise NotRetryable(f"the attempt has two steps of the name {name}", error_code="WORKER.STEP_REPEATED")
         self._used.add(name)
-        known: dict[str, Any] | None = self._steps.get(name)
-        return known
 
-    def begin_step(self, name: str) -> dict[str, Any] | None:
-        known = self.begin(name)
-        if known is not None and "result" in known:
-            return known
-        size = _size(_whole(self.own, self._steps | {name: {"result": None}}))
-        if size > MAX_BYTES:
-            raise _too_large(f"step {name} does not run", size)
-        return None
-
-    def failed(self, name: str) -> None:
-        """The handler may try the step again."""
+    def free(self, name: str) -> None:
+        """The handler may use the name again."""
         self._used.discard(name)
 
-    async def remember(self, name: str, value: Any) -> Any:
-        result = through_json(value, "result", f"the result of step {name}")
-        text = _text(result)
-        what = f"step {name} has run, and its result of {len(text)} characters cannot be remembered"
-        await self._change(None, {name: {"result": result}}, f"{what}; it begins with {text[:SHOWN_RESULT]}")
-        return result
+    async def begin_step(self, name: str) -> KeptStep | None:
+        """Begins a step, and returns what earlier attempts have kept of it."""
+        known = await self._begin(name)
+        return None if known is None else _step(known)
+
+    async def remember(self, name: str, value: Any, took: float) -> Any:
+        """Keeps the result of a step, and returns what is kept."""
+        result = json_of(value, "result", f"the result of step {name}")
+        size = len(result.encode())
+        if size > MAX_RESULT:
+            raise _unkept(name, result, f"{MAX_RESULT} bytes are allowed", "WORKER.OUTPUT_TOO_LARGE")
+        try:
+            kept = await self._store.save_step(NewStep(name, result=result, took=took))
+        except Outcome as error:
+            raise _unkept(name, result, str(error), error.result.get("errorCode")) from error
+        return _step(kept).result
 
     async def sleep(self, name: str, seconds: float) -> None:
         """Raises Snooze until the time has passed."""
-        known = self.begin(name)
+        known = await self._begin(name)
         now = self._now()
-        wake_at = now + timedelta(seconds=seconds)
-        if known is not None and "wakeAt" in known:
-            wake_at = datetime.fromisoformat(known["wakeAt"])
-        left = (wake_at - now).total_seconds()
-        if left <= 0:
-            return
-        # Also a known one is saved: a checkpoint is kept for a time after its last save.
-        text = wake_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        await self._change(None, {name: {"wakeAt": text}}, f"sleep {name} is not saved")
-        raise Snooze(min(left, LONGEST_SNOOZE))
+        if known is None:
+            if seconds <= 0:
+                return
+            known = await self._store.save_step(NewStep(name, until=now + timedelta(seconds=seconds)))
+        if known.until is None:
+            raise _another_kind(name)
+        left = (known.until - now).total_seconds()
+        if left > 0:
+            raise Snooze(min(left, LONGEST_SNOOZE))
 
-    async def _change(self, own: Any, step: dict[str, Any] | None, what: str) -> None:
-        """Stores another own part, or another step. After an error the checkpoint is as before."""
-        async with self._saving:
-            own, steps = (own, self._steps) if step is None else (self.own, self._steps | step)
-            whole = _text(_whole(own, steps))
-            size = len(whole.encode())
-            if size > MAX_BYTES:
-                raise _too_large(what, size)
-            self._number += 1
-            await self._store(self._number, whole)
-            self.own, self._steps = own, steps
+    async def _begin(self, name: str) -> KeptStep | None:
+        self.use(name)
+        async with self._reading:
+            if self._earlier is None:
+                try:
+                    self._earlier = {step.name: step for step in await self._store.read_steps()}
+                except BaseException:
+                    self.free(name)
+                    raise
+        return self._earlier.get(name)
 
 
-def _has_steps(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("$steps"), dict)
+def _step(kept: KeptStep) -> KeptStep:
+    if kept.until is not None:
+        raise _another_kind(kept.name)
+    return kept
 
 
-def _whole(own: Any, steps: dict[str, Any]) -> Any:
-    if not steps and not _has_steps(own):
-        return own
-    return {"$steps": steps} | ({} if own is None else {"$data": own})
+def _unkept(name: str, result: str, why: str, error_code: str | None) -> NotRetryable:
+    what = f"step {name} has run, and its result of {len(result.encode())} bytes cannot be kept: {why}"
+    return NotRetryable(f"{what}; the result begins with {result[:SHOWN_RESULT]}", error_code=error_code)
 
 
-def through_json(value: Any, name: str, what: str) -> Any:
-    """A value as it comes back from a checkpoint, so that an attempt does not get what the next one does not."""
-    return json.loads(json_of(value, name, what))
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _size(value: Any) -> int:
-    return len(_text(value).encode())
-
-
-def _too_large(what: str, size: int) -> NotRetryable:
-    text = f"{what}: the checkpoint has {size} bytes, {MAX_BYTES} are allowed"
-    return NotRetryable(text, error_code="WORKER.CHECKPOINT_TOO_LARGE")
+def _another_kind(name: str) -> NotRetryable:
+    what = f"{name} is a step in one attempt of the job and a sleep in another: give one of them another name"
+    return NotRetryable(what, error_code="WORKER.STEP_REPEATED")

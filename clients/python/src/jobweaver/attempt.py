@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import math
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +18,7 @@ from .errors import JobWeaverError
 from .models import Callback, Parent, ReceivedEvent, WorkCalledJob, WorkWaitAnswer, WorkWaitState
 
 if TYPE_CHECKING:
-    from ._checkpoint import Checkpoint
+    from ._checkpoint import Checkpoint, KeptStep
     from .task import _Task
 
 T = TypeVar("T")
@@ -97,26 +99,28 @@ class Attempt:
         before the result is stored, the step runs again: give the systems that it calls job_id and the step's name as
         idempotency key. Each step of an attempt has another name.
         """
-        if known := self._begin_step(name):
-            return known["result"]  # type: ignore[no-any-return]
+        if known := self._wait(self._begin_step(name)):
+            return known.result  # type: ignore[no-any-return]
+        began = time.monotonic()
         try:
             value = run()
         except BaseException:
-            self._kept.failed(name)
+            self._kept.free(name)
             raise
-        return self._wait(self._kept.remember(name, value))  # type: ignore[no-any-return]
+        return self._wait(self._kept.remember(name, value, time.monotonic() - began))  # type: ignore[no-any-return]
 
     async def astep(self, name: str, run: Callable[[], T | Awaitable[T]]) -> T:
-        if known := self._begin_step(name):
-            return known["result"]  # type: ignore[no-any-return]
+        if known := await self._begin_step(name):
+            return known.result  # type: ignore[no-any-return]
+        began = time.monotonic()
         try:
             value = run()
             if inspect.isawaitable(value):
                 value = await value
         except BaseException:
-            self._kept.failed(name)
+            self._kept.free(name)
             raise
-        return await self._there(self._kept.remember(name, value))
+        return await self._there(self._kept.remember(name, value, time.monotonic() - began))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Pauses between steps without keeping a slot: it raises Snooze until the time has passed, and then returns."""
@@ -190,7 +194,7 @@ class Attempt:
         """How waits stand once none is open; until then it raises Snooze."""
         self._stop_here()
         for wait in waits:
-            self._kept.begin(wait["name"])
+            self._kept.use(wait["name"])
         states: list[WorkWaitState] = []
         delays: list[int] = []
         for begin in range(0, len(waits), ASKED):
@@ -202,9 +206,11 @@ class Attempt:
             raise Snooze(min(delays) / 1000)
         return states
 
-    def _begin_step(self, name: str) -> dict[str, Any] | None:
+    async def _begin_step(self, name: str) -> KeptStep | None:
         self._stop_here()
-        return self._kept.begin_step(name)
+        known = await self._there(self._kept.begin_step(name))
+        self._stop_here()
+        return known
 
     def _stop_here(self) -> None:
         """No step begins after the attempt should have ended."""
@@ -228,11 +234,18 @@ class Attempt:
 
 def _unsaved() -> Checkpoint:
     """The checkpoint of an attempt that a test has made: it is stored nowhere."""
-    from ._checkpoint import Checkpoint
+    from ._checkpoint import Checkpoint, KeptStep, NewStep
 
-    async def nowhere(_number: int, _checkpoint: Any) -> None: ...
+    class Nowhere:
+        async def save(self, _number: int, _checkpoint: str, /) -> None: ...
 
-    return Checkpoint(None, nowhere)
+        async def save_step(self, step: NewStep, /) -> KeptStep:
+            return KeptStep(step.name, None if step.result is None else json.loads(step.result), step.until)
+
+        async def read_steps(self) -> list[KeptStep]:
+            return []
+
+    return Checkpoint(None, 1, Nowhere())
 
 
 async def _alone(_waits: list[dict[str, Any]]) -> WorkWaitAnswer:

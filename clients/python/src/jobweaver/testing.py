@@ -13,12 +13,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from ._checkpoint import Checkpoint
+from ._checkpoint import Checkpoint, KeptStep, NewStep
 from ._testwaits import TestEvent, TestWaits
 from .attempt import Attempt, Outcome
 from .task import AsyncTask, Task
 
 Handler: TypeAlias = Task[Any, Any] | AsyncTask[Any, Any] | Callable[[Attempt], Any]
+
+
+@dataclass(frozen=True)
+class TestStep:
+    """A step that attempts of a job have stored, or a sleep."""
+
+    __test__ = False  # no test of pytest
+
+    name: str
+    result: Any = None
+    """What the step has returned; a sleep has none."""
+    until: datetime | None = None
+    """The end of a sleep."""
 
 
 @dataclass
@@ -38,6 +51,8 @@ class Ran:
     """It ended as if its process had been killed."""
     saves: list[Any] = field(default_factory=list)
     """The checkpoints that it has stored."""
+    steps: list[TestStep] = field(default_factory=list)
+    """The steps and sleeps that it has stored."""
     log: list[str] = field(default_factory=list)
     """Its lines, such as "info charged"."""
     progress: str | None = None
@@ -51,8 +66,8 @@ class _Died(BaseException):
 class TestJob:
     """A job between its attempts. Its clock moves only by a snooze that run() passes.
 
-    With die_before_save or die_after_save the next attempt ends as if its process were killed, right before its n-th save is
-    stored, or right after.
+    With die_before_save or die_after_save the next attempt ends as if its process were killed, right before its n-th save, of a
+    checkpoint, step or sleep, is stored, or right after.
     """
 
     __test__ = False  # no test of pytest
@@ -61,6 +76,8 @@ class TestJob:
         self.job_id = uuid.uuid4()
         self.attempts = 0  # that have begun
         self.saved: Any = None  # the checkpoint; None: none
+        self.steps: list[TestStep] = []
+        """The steps and sleeps that its attempts have stored, in their order."""
         self.die_before_save, self.die_after_save = die_before_save, die_after_save
         self.now = datetime.now(UTC).replace(microsecond=0)  # what its attempts take for the present
         self.events: list[TestEvent] = []
@@ -87,20 +104,9 @@ class TestJob:
     async def _next(self, handler: Handler, payload: Any) -> Ran:
         self.attempts += 1
         ran = Ran(self.attempts)
-        before, after = self.die_before_save, self.die_after_save
-        self.die_before_save = self.die_after_save = 0
         cancelled = threading.Event()
-
-        async def store(_number: int, checkpoint: str) -> None:
-            n = len(ran.saves) + 1
-            if n != before:
-                self.saved = json.loads(checkpoint)
-                ran.saves.append(self.saved)
-            if n in (before, after):
-                ran.died = True
-                cancelled.set()
-            if ran.died:
-                raise _Died
+        store = _Saves(self, ran, cancelled, self.die_before_save, self.die_after_save)
+        self.die_before_save = self.die_after_save = 0
 
         task = handler if isinstance(handler, Task | AsyncTask) else None
         function: Callable[[Attempt], Any] = task.handler if task else handler
@@ -117,7 +123,7 @@ class TestJob:
             callback=None,
             cancelled=cancelled,
         )
-        attempt._kept, attempt._loop = Checkpoint(self.saved, store, lambda: self.now), asyncio.get_running_loop()
+        attempt._kept, attempt._loop = Checkpoint(self.saved, self.attempts, store, lambda: self.now), asyncio.get_running_loop()
         attempt.checkpoint = attempt._kept.own
         attempt._ask = self._waits.ask
         try:
@@ -139,3 +145,43 @@ class TestJob:
         if attempt._progress:
             ran.progress = f"{attempt._progress['percent']}% {attempt._progress['message'] or ''}"
         return ran
+
+
+class _Saves:
+    """The saves of one attempt of a TestJob."""
+
+    def __init__(self, job: TestJob, ran: Ran, cancelled: threading.Event, before: int, after: int) -> None:
+        self._job, self._ran, self._cancelled, self._before, self._after = job, ran, cancelled, before, after
+        self._count = 0
+
+    async def save(self, _number: int, checkpoint: str, /) -> None:
+        def store() -> None:
+            self._job.saved = json.loads(checkpoint)
+            self._ran.saves.append(self._job.saved)
+
+        self._save(store)
+
+    async def save_step(self, step: NewStep, /) -> KeptStep:
+        def store() -> None:
+            if all(known.name != step.name for known in self._job.steps):
+                one = TestStep(step.name, None if step.result is None else json.loads(step.result), step.until)
+                self._job.steps.append(one)
+                self._ran.steps.append(one)
+
+        self._save(store)
+        return next(kept for kept in await self.read_steps() if kept.name == step.name)
+
+    async def read_steps(self) -> list[KeptStep]:
+        return [KeptStep(step.name, copy.deepcopy(step.result), step.until) for step in self._job.steps]
+
+    def _save(self, store: Callable[[], None]) -> None:
+        """Stores something, unless the attempt dies before."""
+        if self._ran.died:
+            raise _Died
+        self._count += 1
+        if self._count != self._before:
+            store()
+        if self._count in (self._before, self._after):
+            self._ran.died = True
+            self._cancelled.set()
+            raise _Died

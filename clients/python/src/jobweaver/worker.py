@@ -13,8 +13,9 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -25,7 +26,7 @@ from uuid import UUID
 import httpx
 
 from . import models
-from ._checkpoint import Checkpoint
+from ._checkpoint import Checkpoint, KeptStep, NewStep, Store
 from ._json import json_of
 from ._steps import backoff
 from ._together import Answer, Together
@@ -63,10 +64,10 @@ class _Held:
         self.settling = self.lost = False
         self.cancel: Callable[[], object] = lambda: None  # of an asyncio handler
 
-    def keep(self, saved: Any, loop: asyncio.AbstractEventLoop, store: Callable[[int, str], Awaitable[None]]) -> None:
-        """Gives the attempt its checkpoint."""
+    def keep(self, saved: Any, loop: asyncio.AbstractEventLoop, store: Store) -> None:
+        """Gives the attempt its checkpoint and its steps."""
         attempt = self.attempt
-        attempt._kept, attempt._loop = Checkpoint(saved, store), loop
+        attempt._kept, attempt._loop = Checkpoint(saved, attempt.attempt, store), loop
         attempt.checkpoint = attempt._kept.own
 
     @property
@@ -82,6 +83,35 @@ class _Held:
             self.attempt.reason = reason
             self.attempt.cancelled.set()
             self.cancel()
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where the gateway keeps the checkpoint and the steps of an attempt's job."""
+
+    worker: Worker
+    held: _Held
+
+    async def save(self, number: int, checkpoint: str, /) -> None:
+        await self.worker._save(self.held, number, checkpoint)
+
+    async def save_step(self, step: NewStep, /) -> KeptStep:
+        members: dict[str, Any] = {"name": step.name}
+        if step.until is not None:
+            members["until"] = step.until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if step.took is not None:
+            members["tookMs"] = round(step.took * 1000)
+        result = "" if step.result is None else f',"result":{step.result}'
+        return _kept(json.loads(await self.worker._post(self.held, "steps", f"{_members(members)}{result}")))
+
+    async def read_steps(self) -> list[KeptStep]:
+        steps: list[KeptStep] = []
+        after = None
+        while True:
+            page = json.loads(await self.worker._post(self.held, "steps/read", _members({"after": after})))
+            steps += map(_kept, page["steps"])
+            if (after := page["next"]) is None:
+                return steps
 
 
 class Worker:
@@ -337,7 +367,7 @@ class Worker:
         shared = Attempt.__dataclass_fields__.keys() & models.WorkAttempt.model_fields.keys()
         members = {name: getattr(claimed, name) for name in shared} | {"parents": claimed.parents or []}
         held = _Held(Attempt(**members), claimed.token)
-        held.keep(claimed.checkpoint, asyncio.get_running_loop(), lambda number, value: self._save(held, number, value))
+        held.keep(claimed.checkpoint, asyncio.get_running_loop(), _Stored(self, held))
         held.attempt._ask = lambda waits: self._ask(held, waits)
         now = datetime.now(UTC)
         if date := answer.headers.get("Date"):  # deadlines are in the gateway's time
@@ -476,14 +506,18 @@ class Worker:
         raise InterruptedError("the attempt is over: it saves no checkpoint")
 
     async def _ask(self, held: _Held, waits: list[dict[str, Any]]) -> models.WorkWaitAnswer:
-        """Asks how waits stand. It asks again until there is an answer, or the attempt is over."""
+        """Asks how waits stand."""
+        return models.WorkWaitAnswer.model_validate_json(await self._post(held, "wait", _members({"waits": waits})))
+
+    async def _post(self, held: _Held, path: str, members: str) -> bytes:
+        """Sends members about an attempt, which are JSON already, until there is an answer, or the attempt is over."""
         failed = 0
+        content = f'{{"worker":{json.dumps(self.name)},"token":{json.dumps(held.token)},{members}}}'
         while not held.lost and not held.settling:
             try:
                 async with asyncio.timeout(20):
-                    body = {"worker": self.name, "token": held.token, "waits": waits}
-                    answer = await self._client.request("POST", "/api/workers/wait", json=body)
-                return models.WorkWaitAnswer.model_validate_json(answer.content)
+                    answer = await self._client.request("POST", f"/api/workers/{path}", content=content)
+                return answer.content
             except FAILURES as error:
                 if isinstance(error, ApiError) and error.error_code == "API.ATTEMPT_OVER":
                     held.end("lost")
@@ -493,7 +527,7 @@ class Worker:
                 else:
                     await asyncio.sleep(backoff(failed))
                     failed += 1
-        raise InterruptedError("the attempt is over: it waits for nothing")
+        raise InterruptedError("the attempt is over: it saves nothing, and waits for nothing")
 
     async def _send(self, path: str, name: str, entries: Sequence[str]) -> list[Answer]:
         """Sends results or checkpoints, which are JSON already, and returns an answer for each."""
@@ -587,8 +621,13 @@ def _in_own_loop(handler: Handler, held: _Held) -> Any:
     return asyncio.run(run())
 
 
+def _kept(step: dict[str, Any]) -> KeptStep:
+    until = step.get("until")
+    return KeptStep(step["name"], step.get("result"), datetime.fromisoformat(until) if until else None)
+
+
 def _members(result: dict[str, Any]) -> str:
-    """The members of a result, as JSON."""
+    """The members of an object, as JSON."""
     return json.dumps(result, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
 

@@ -19,7 +19,7 @@ import (
 // Run runs the next attempt of a job: registry.Find(jobType) as its handler includes the registry's middleware. ctx is
 // the parent of the handler's context.
 func Run(ctx context.Context, job *jobtest.Job, handler handlers.Handler, payload any) jobtest.Ran {
-	return job.Next(ctx, func(ctx context.Context, c *durable.Checkpoint, ran *jobtest.Ran) {
+	return job.Next(ctx, func(ctx context.Context, c *durable.Checkpoint, _ durable.Steps, ran *jobtest.Ran) {
 		text, err := json.Marshal(payload)
 		if err != nil {
 			ran.Err = fmt.Errorf("write payload: %w", err)

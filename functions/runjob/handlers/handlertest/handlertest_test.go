@@ -23,24 +23,34 @@ type order struct {
 // shop is the outside system that the handler under test calls.
 type shop struct{ charged, mailed int }
 
-func (s *shop) handle(ctx context.Context, a *handlers.Attempt, in order) (string, error) {
-	charge, err := durable.Step(ctx, a.Checkpoint, "charge", func(context.Context) (string, error) {
-		s.charged++
-		return "charge of " + in.ID, nil
-	})
-	if err != nil {
-		return "", err
-	}
-	a.Log(slog.LevelInfo, charge)
-	a.Progress(50, "charged")
-	if err := durable.Sleep(ctx, a.Checkpoint, "cool off", 24*time.Hour); err != nil {
-		return "", err
-	}
-	_, err = durable.Step(ctx, a.Checkpoint, "mail", func(context.Context) (any, error) { s.mailed++; return nil, nil })
-	return charge, err
+// progress is the checkpoint of the handler.
+type progress struct {
+	Charge string
+	WakeAt time.Time
 }
 
-func TestAHandlerSurvivesCrashesBetweenItsSteps(t *testing.T) {
+func (s *shop) handle(_ context.Context, a *handlers.Attempt, in order) (string, error) {
+	var now progress
+	if _, err := a.Checkpoint.Load(&now); err != nil {
+		return "", err
+	}
+	if now.Charge == "" {
+		s.charged++
+		now = progress{"charge of " + in.ID, time.Now().Add(24 * time.Hour)}
+		if err := a.Checkpoint.Save(now); err != nil {
+			return "", err
+		}
+	}
+	a.Log(slog.LevelInfo, now.Charge)
+	a.Progress(50, "charged")
+	if left := time.Until(now.WakeAt); left > 0 {
+		return "", &durable.Snooze{For: left}
+	}
+	s.mailed++
+	return now.Charge, nil
+}
+
+func TestAHandlerSurvivesCrashesAtItsSaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, job := &shop{}, &jobtest.Job{}
@@ -64,6 +74,18 @@ func TestAHandlerSurvivesCrashesBetweenItsSteps(t *testing.T) {
 			t.Errorf("%+v, %+v", ran, s)
 		}
 	})
+}
+
+func TestAHandlerOfRunjobHasNoSteps(t *testing.T) {
+	t.Parallel()
+	steps := func(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+		_, err := durable.Step(ctx, a.Checkpoint, "charge", func(context.Context) (any, error) { return nil, nil })
+		return handlers.Result{}, err
+	}
+	var wrong *durable.Failure
+	if ran := handlertest.Run(t.Context(), &jobtest.Job{}, steps, nil); !errors.As(ran.Err, &wrong) || wrong.Code != durable.NoSteps {
+		t.Errorf("%+v", ran)
+	}
 }
 
 func TestAPanicAndAWrongPayloadAreErrors(t *testing.T) {

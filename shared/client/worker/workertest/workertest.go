@@ -16,7 +16,8 @@ import (
 // Run runs the next attempt of a job, with the worker's handler of the job type and its middleware. ctx is the parent
 // of the handler's context.
 func Run(ctx context.Context, job *jobtest.Job, w *worker.Worker, jobType string, payload any) jobtest.Ran {
-	return job.Next(ctx, func(ctx context.Context, c *durable.Checkpoint, ran *jobtest.Ran) {
+	return job.Next(ctx, func(ctx context.Context, c *durable.Checkpoint, steps durable.Steps, ran *jobtest.Ran) {
+		c.KeepSteps(steps)
 		text, err := json.Marshal(payload)
 		if err != nil {
 			ran.Err = fmt.Errorf("write payload: %w", err)

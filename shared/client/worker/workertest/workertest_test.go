@@ -89,3 +89,60 @@ func TestSnoozesAndWaitsAreSeen(t *testing.T) {
 		}
 	})
 }
+
+// settle charges, sleeps and saves how far it is.
+func settle(charges *int) func(context.Context, *worker.Attempt, string) (string, error) {
+	return func(ctx context.Context, a *worker.Attempt, order string) (string, error) {
+		charge, err := durable.Step(ctx, a.Checkpoint, "charge", func(context.Context) (string, error) {
+			*charges++
+			return fmt.Sprint(order, ": charge ", *charges), nil
+		})
+		if err != nil {
+			return "", err
+		}
+		if err := a.Checkpoint.Save("charged"); err != nil {
+			return "", err
+		}
+		return charge, durable.Sleep(ctx, a.Checkpoint, "cool off", 24*time.Hour)
+	}
+}
+
+func TestAHandlerMayDieAtEachOfItsSaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for before, charged := range []int{1, 2, 1, 1} { // the charge, the checkpoint, the sleep
+			charges := 0
+			w := worker.New(client.New("http://none", ""), worker.Options{})
+			worker.Handle(w, "SELL", settle(&charges))
+			job := jobtest.Job{DieBeforeSave: before}
+			run := func() jobtest.Ran { return workertest.Run(t.Context(), &job, w, "SELL", "o-1") }
+			if before > 0 {
+				if ran := run(); !ran.Died || len(ran.Steps)+len(ran.Saves) != before-1 {
+					t.Errorf("%+v", ran)
+				}
+			}
+			ran := run()
+			<-time.After(ran.Snooze)
+			again := run()
+			want := fmt.Sprintf(`"o-1: charge %d"`, charged)
+			if ran.Snooze != 24*time.Hour || string(again.Output) != want || charges != charged || len(again.Steps) != 0 {
+				t.Errorf("%+v, %+v, %d charges", ran, again, charges)
+			}
+			charge, sleep := job.Step("charge"), job.Step("cool off")
+			if len(job.Steps) != 2 || string(charge.Result) != want || sleep.Until.IsZero() || job.Step("mail") != nil {
+				t.Errorf("%+v", job.Steps)
+			}
+		}
+		charges := 0
+		w := worker.New(client.New("http://none", ""), worker.Options{})
+		worker.Handle(w, "SELL", settle(&charges))
+		job := jobtest.Job{DieAfterSave: 1}
+		first := workertest.Run(t.Context(), &job, w, "SELL", "o-1")
+		if !first.Died || len(first.Steps) != 1 || first.Steps[0].Name != "charge" || job.Saved != nil {
+			t.Errorf("%+v", first)
+		}
+		if ran := workertest.Run(t.Context(), &job, w, "SELL", "o-1"); ran.Snooze == 0 || charges != 1 || len(ran.Steps) != 1 {
+			t.Errorf("%+v, %d charges", ran, charges)
+		}
+	})
+}
