@@ -80,7 +80,7 @@ func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 	return claim, r.Close().Err("claim")
 }
 
-// wrongClaimedType refuses the type of notices, whose payloads have URLs that are secrets of whoever made the alert.
+// wrongClaimedType refuses the type of notices, whose payloads have URLs that are secrets of the owner of the alert.
 func wrongClaimedType(jobType string) string {
 	if jobType == jobspec.Alert {
 		return "is run by the installation alone"
