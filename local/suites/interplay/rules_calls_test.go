@@ -69,11 +69,11 @@ var callRules = []Rule{
 		},
 	},
 	{
-		"called off", "The end of the caller** cancels the jobs that it has called and that have not ended.", "docs/long-jobs.md",
+		"called off", "The end of the caller cancels the jobs that it has called and that have not ended.", "docs/long-jobs.md",
 		(*facts).checkCalledOff,
 	},
 	{
-		"called off by an end", "The end of the caller** cancels the jobs that it has called and that have not ended.", "docs/long-jobs.md",
+		"called off by an end", "The end of the caller cancels the jobs that it has called and that have not ended.", "docs/long-jobs.md",
 		func(f *facts, found func(_, _, _ string)) {
 			f.each(func(j *client.Job) {
 				p := f.Jobs[j.ParentID]

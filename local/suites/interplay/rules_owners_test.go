@@ -51,7 +51,7 @@ var ownerRules = []Rule{
 		},
 	},
 	{
-		"own keys", "Idempotency keys, ordering keys, event identities (source, id) and schedule names are separate for each owner.", "docs/security.md",
+		"own keys", "Idempotency keys, ordering keys, event identities (source, id) and names of schedules and alerts are separate for each owner.", "docs/security.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, name := range f.names {
 				if s := f.Specs[name]; slices.Contains(f.Others, s.ID) {
