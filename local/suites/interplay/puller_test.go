@@ -260,6 +260,14 @@ func (p *puller) steal(ctx context.Context, log *Log, a client.WorkAttempt, r *R
 	if err == nil {
 		got = append(got, settled[0].Status)
 	}
+	_, err = thief.WaitInAttempt(ctx, p.name, a.Token, client.WorkWait{Name: "stolen", Event: &client.EventWait{Type: waitedFor}})
+	var refused *client.Error
+	switch {
+	case err == nil:
+		got = append(got, http.StatusOK)
+	case errors.As(err, &refused):
+		got = append(got, refused.Status)
+	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	r.Stolen = got
