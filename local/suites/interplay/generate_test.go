@@ -133,9 +133,14 @@ func (d *drawing) submit() {
 			d.owned = append(d.owned, j.Name)
 		}
 	}
+	d.afterCall(s.Jobs)
 	if d.eighths("repeat", 1) && way != "rollback" && way != "outbox" {
 		d.add(Step{Do: "repeat", Of: s.Jobs[0].Name})
 	}
+}
+
+func calls(j Job) bool {
+	return slices.ContainsFunc(j.Acts, func(a Act) bool { return a.Do == actCall })
 }
 
 func (d *drawing) made(j Job) {
@@ -143,7 +148,7 @@ func (d *drawing) made(j Job) {
 	if slices.ContainsFunc(j.Acts, func(a Act) bool { return a.Do != actOK }) {
 		d.failing = append(d.failing, j.Name)
 	}
-	if slices.ContainsFunc(j.Acts, func(a Act) bool { return a.Do == actCall }) {
+	if calls(j) {
 		d.callers = append(d.callers, j.Name)
 	}
 }

@@ -175,12 +175,9 @@ func (f *facts) checkOwnThrottle(found func(_, _, _ string)) {
 		}
 	}
 	f.each(add)
-	for _, j := range f.Gone {
-		add(j)
-	}
-	unseen := map[string]bool{} // keys of jobs that were deleted before a list showed them: what they had reserved is not known
+	unseen := map[string]bool{} // keys of jobs that were deleted: lists do not show what they had reserved
 	for id, s := range f.specs {
-		if s.Job.Throttle != "" && f.Jobs[id] == nil && f.Gone[id] == nil {
+		if s.Job.Throttle != "" && f.Jobs[id] == nil {
 			unseen[s.Job.Throttle] = true
 		}
 	}

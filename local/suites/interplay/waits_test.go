@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,7 +197,7 @@ func (x *run) childOf(caller string) string {
 
 // calls draws the jobs that a handler calls together.
 func (d *drawing) calls() (list []Job) {
-	for range pick(d, "calls", 1, 2, 1, 3) {
+	for range pick(d, "calls", 2, 1, 3, 1) {
 		j := Job{Type: pick(d, "type", "FUNCTION", "PULL"), Policy: "fixed", WaitMs: 20_000, TimeoutMs: 20_000}
 		for range pick(d, "acts", 1, 2) {
 			a := Act{Do: pick(d, "act", actOK, actFail, actOK, actFatal, actOK, actLater), Ms: pick(d, "ms", 20, 0, 300, 1500)}
@@ -220,6 +221,21 @@ func (d *drawing) calls() (list []Job) {
 		list = append(list, j)
 	}
 	return list
+}
+
+// afterCall gives a command to a job that calls others, or to one of these, while they are under way or once one has ended.
+func (d *drawing) afterCall(jobs []Job) {
+	i := slices.IndexFunc(jobs, calls)
+	if i < 0 || !d.eighths("after a call", 5) {
+		return
+	}
+	s := Step{Do: pick(d, "command", "delete", "retry", "cancel"), Of: jobs[i].Name}
+	if s.Do == "delete" || d.eighths("of a call", 3) {
+		s.Of += ofCaller
+	}
+	s.Ended = s.Do != "cancel"
+	d.add(s)
+	d.Steps[len(d.Steps)-1].Race = false
 }
 
 // waitedFor is the type of all events for handlers.
