@@ -2,7 +2,6 @@ package interplay
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -10,8 +9,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
-
-func init() { maps.Copy(planted, plantedCalls) }
 
 // returned plants into the last answer about a call that has completed, of a job that was given no command, with all
 // of its earlier answers and the job that was called.
@@ -46,7 +43,7 @@ func pulled(plant func(*client.Attempt, *Run)) func(*facts) bool {
 }
 
 var plantedCalls = map[string]func(*facts) bool{
-	"called once": returned(func(f *facts, caller, child *client.Job, _ *Run, _ *WaitSeen) {
+	"called once": returned(func(f *facts, _, child *client.Job, _ *Run, _ *WaitSeen) {
 		second := *child
 		second.JobID = "another " + child.JobID
 		f.Jobs[second.JobID] = &second
@@ -75,7 +72,7 @@ var plantedCalls = map[string]func(*facts) bool{
 			}
 		}
 	}),
-	"called off": returned(func(f *facts, caller, child *client.Job, _ *Run, _ *WaitSeen) {
+	"called off": returned(func(_ *facts, caller, child *client.Job, _ *Run, _ *WaitSeen) {
 		end := caller.History[len(caller.History)-1].At
 		child.History = append(child.History, client.Move{At: end.Add(time.Hour), From: client.Pending, To: client.Queued, Attempt: 9})
 	}),
@@ -83,14 +80,14 @@ var plantedCalls = map[string]func(*facts) bool{
 		child.History = append(child.History, client.Move{At: caller.History[0].At, To: client.Cancelled, By: "wait", Reason: "cancel"})
 	}),
 	"of its caller": returned(func(_ *facts, _, child *client.Job, _ *Run, _ *WaitSeen) { child.TraceID = "another" }),
-	"no slot": returned(func(f *facts, caller, _ *client.Job, r *Run, _ *WaitSeen) {
+	"no slot": returned(func(_ *facts, caller, _ *client.Job, r *Run, _ *WaitSeen) {
 		for i := range caller.Attempts {
 			if caller.Attempts[i].Attempt == r.Attempt-1 {
 				caller.Attempts[i].Outcome = ""
 			}
 		}
 	}),
-	"together": returned(func(f *facts, caller, _ *client.Job, r *Run, w *WaitSeen) {
+	"together": returned(func(f *facts, caller, _ *client.Job, _ *Run, w *WaitSeen) {
 		w.Status = client.WaitOpen
 		list := f.runs[caller.JobID]
 		list[len(list)-2].Waits = []WaitSeen{*w}

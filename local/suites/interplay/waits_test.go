@@ -16,9 +16,9 @@ import (
 
 // standing is how the waits of a job stand.
 type standing struct {
-	delay        time.Duration // with which to snooze; 0: none is open
-	event, calls bool          // one of these is open
-	failed       bool          // a job that it called has not completed
+	delay  time.Duration // with which to snooze; 0: none is open
+	calls  bool          // a call is open
+	failed bool          // a job that it called has not completed
 }
 
 // childFailed is how an attempt ends whose job has called one that has not completed.
@@ -182,7 +182,7 @@ const wayCall = "call"
 
 // childOf waits a while for a job that the handler of another one has called, and returns its id; empty: there is none.
 func (x *run) childOf(caller string) string {
-	for began := time.Now(); caller != "" && time.Since(began) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); caller != "" && time.Since(began) < 3*time.Second; retry.Pause(x.log.ctx, 50*time.Millisecond) {
 		x.mu.Lock()
 		for name, s := range x.rec.Specs {
 			if s.Way == wayCall && s.ID != "" && !s.Foreign && strings.HasPrefix(name, caller+ofCaller) {
