@@ -29,7 +29,7 @@ var (
 		"order", "singleton", "drop", "unique", "throttle", "debounce", "idempotency", "own id",
 		"after", "condition", "any end", "batch", "flow", "fan-out", "element", "$output", "default",
 		"runAt", "expiresAt", "priority", "fairness", "keepBuild", "tags", "callbackUrl", "created queue",
-		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "receive", "call", "child", "child failed", "together", "checkpoint",
+		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "receive", "calls", "child", "child failed", "together", "checkpoint",
 		"waits", "early", "back twice", "wrong secret", "progress", "no callback", "late callback", "retried", "lost",
 	}
 	happenings = []string{
@@ -104,7 +104,6 @@ func (f *facts) features(j *client.Job) map[string]bool {
 	set("schedule", j.Schedule != nil)
 	set("retried", j.RetryCount > 0)
 	set("run again", j.RunAgainOf != "")
-	set("child", j.ParentID != "")
 	set("again", j.RunAgainAs != "")
 	set("lost", slices.ContainsFunc(j.Attempts, func(a client.Attempt) bool { return a.Outcome == "lost" }))
 	for _, g := range f.groups() {
@@ -115,6 +114,7 @@ func (f *facts) features(j *client.Job) map[string]bool {
 	}
 	if s := f.spec(j.JobID); s != nil {
 		set(s.Way, slices.Contains(natures, s.Way))
+		set("child", s.Way == wayCall)
 		set("idempotency", s.Job.Idem != "")
 		set("own id", s.Job.OwnID)
 		set("$output", s.Job.Uses != "")
@@ -128,7 +128,7 @@ func (f *facts) features(j *client.Job) map[string]bool {
 
 var actNames = map[string]string{
 	actFail: "fails", actFatal: "fatal", actAfter: "retry after", actSnooze: "snooze", actDrop: "dropped", actHang: "timeout",
-	actTardy: "tardy", actLater: "waits", actReceive: "receive", actCall: "call", childFailed: "child failed",
+	actTardy: "tardy", actLater: "waits", actReceive: "receive", actCall: "calls", childFailed: "child failed",
 }
 
 var backNames = map[string]string{
