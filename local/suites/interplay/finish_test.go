@@ -28,6 +28,7 @@ func (x *run) lift(ctx context.Context) {
 		x.ticks(ctx, name)
 		x.step(ctx, Step{N: last, Do: "schedule-delete", Name: name})
 	}
+	x.liftAlerts(ctx)
 	for of := range x.subjects {
 		kind, name, _ := strings.Cut(of, ":")
 		x.blocked(ctx, of)
@@ -202,6 +203,7 @@ func ended(status string) bool { return terminal(status) || status == client.Bat
 
 // strangers returns the jobs that do not belong to the owner: those of hooks, and of events of other types.
 func (x *run) strangers() (ids []string) {
+	x.adopt()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.rec.Specs {
@@ -263,7 +265,8 @@ func (x *run) collect(ctx context.Context) {
 	x.log.mu.Lock()
 	defer x.log.mu.Unlock()
 	r.Events = x.log.events
-	r.Runs, r.Backs, r.Arrivals, r.Steps, r.Mails = x.log.runs, x.log.backs, x.log.arrivals, x.log.steps, x.log.mails
+	r.Runs, r.Backs, r.Arrivals, r.Steps = x.log.runs, x.log.backs, x.log.arrivals, x.log.steps
+	r.Mails, r.Notices = x.log.mails, x.log.notices
 }
 
 func (x *run) read(what string, err error) {

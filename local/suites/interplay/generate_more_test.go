@@ -131,6 +131,9 @@ func (d *drawing) command() {
 			s.Patch = d.change()
 		}
 	}
+	if forChild := s.Patch == nil && s.Do != "run-again"; forChild && len(d.callers) > 0 && d.eighths("of a call", 3) {
+		s.Of = pick(d, "caller", recent(d.callers)...) + ofCaller
+	}
 	name := fmt.Sprintf("s%d", d.n)
 	d.add(s)
 	if s.Do == "run-again" {

@@ -24,10 +24,12 @@ type drawing struct {
 	jobs      []string // names
 	owned     []string // of those that belong to the owner: only they can be waited for
 	failing   []string // of jobs that are likely to fail
+	callers   []string // of jobs that call others
 	batches   []string
 	flows     map[string][]string // names of their jobs
 	flowNames []string
 	schedules []string
+	alerts    int
 	fanOuts   []string
 	bulks     []string
 	queues    []string
@@ -76,6 +78,7 @@ func (d *drawing) step() {
 		{4, true, d.queue},
 		{3, true, d.schedule},
 		{1, true, d.fault},
+		{1, true, d.alert},
 		{3, d.Alone, d.retain},
 		{4, len(d.jobs) > 0, d.intrude},
 	}
@@ -130,15 +133,23 @@ func (d *drawing) submit() {
 			d.owned = append(d.owned, j.Name)
 		}
 	}
+	d.afterCall(s.Jobs)
 	if d.eighths("repeat", 1) && way != "rollback" && way != "outbox" {
 		d.add(Step{Do: "repeat", Of: s.Jobs[0].Name})
 	}
+}
+
+func calls(j Job) bool {
+	return slices.ContainsFunc(j.Acts, func(a Act) bool { return a.Do == actCall })
 }
 
 func (d *drawing) made(j Job) {
 	d.jobs = append(d.jobs, j.Name)
 	if slices.ContainsFunc(j.Acts, func(a Act) bool { return a.Do != actOK }) {
 		d.failing = append(d.failing, j.Name)
+	}
+	if calls(j) {
+		d.callers = append(d.callers, j.Name)
 	}
 }
 
@@ -322,12 +333,15 @@ func (d *drawing) acts(kind string) (list []Act) {
 		case stepsType:
 			a.Do = pick(d, "act", actOK, actFail, actOK, actFatal)
 		case "PULL":
-			a.Do = pick(d, "act", actOK, actFail, actOK, actLater, actTwice, actSnooze, actFatal, actAfter, actTardy, actReceive)
+			a.Do = pick(d, "act", actOK, actCall, actFail, actOK, actLater, actTwice, actCall, actSnooze, actFatal, actAfter, actTardy, actReceive)
 			if a.Do == actTardy && d.eighths("silent", 2) {
 				a.Do = actHang // takes the lease of 15 s
 			}
 		default:
 			a.Do = pick(d, "act", actLater, actLater, actLater, actFail, actFatal, actHang)
+		}
+		if a.Do == actCall {
+			a.Calls = d.calls()
 		}
 		if a.Do == actLater {
 			a.Back = pick(d, "back", backOK, backFail, backOK, backEarly, backTwice, backFatal, backWrong, backProgress, backNever, backLate)
@@ -336,8 +350,11 @@ func (d *drawing) acts(kind string) (list []Act) {
 		list = append(list, a)
 	}
 	// A job that only snoozes, or waits for one event after another, does not end.
-	if last := &list[len(list)-1]; last.Do == actSnooze || last.Do == actReceive {
+	switch last := &list[len(list)-1]; last.Do {
+	case actSnooze, actReceive:
 		last.Do = actOK
+	case actCall:
+		list = append(list, Act{Do: actOK})
 	}
 	return list
 }

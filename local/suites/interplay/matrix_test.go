@@ -29,14 +29,14 @@ var (
 		"order", "singleton", "drop", "unique", "throttle", "debounce", "idempotency", "own id",
 		"after", "condition", "any end", "batch", "flow", "fan-out", "element", "$output", "default",
 		"runAt", "expiresAt", "priority", "fairness", "keepBuild", "tags", "callbackUrl", "created queue",
-		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "receive", "checkpoint",
+		"fails", "fatal", "retry after", "snooze", "dropped", "timeout", "tardy", "twice", "receive", "calls", "child", "child failed", "together", "checkpoint",
 		"waits", "early", "back twice", "wrong secret", "progress", "no callback", "late callback", "retried", "lost",
 	}
 	happenings = []string{
 		"cancel", "retry", "reschedule", "patch", "delete", "again",
 		"bulk cancel", "bulk retry", "bulk reschedule", "bulk delete",
 		"batch cancel", "batch retry", "batch expires", "flow cancel", "flow retry", "flow again", "flow expires",
-		"pause", "maxRunning", "rate", "weight", "queue removed", "drain", "retain", "stop", "kill", "stop one", "kill one",
+		"pause", "maxRunning", "rate", "weight", "queue removed", "drain", "retain", "stop", "kill", "stop one", "kill one", "alert",
 	}
 )
 
@@ -114,6 +114,7 @@ func (f *facts) features(j *client.Job) map[string]bool {
 	}
 	if s := f.spec(j.JobID); s != nil {
 		set(s.Way, slices.Contains(natures, s.Way))
+		set("child", s.Way == wayCall)
 		set("idempotency", s.Job.Idem != "")
 		set("own id", s.Job.OwnID)
 		set("$output", s.Job.Uses != "")
@@ -127,7 +128,7 @@ func (f *facts) features(j *client.Job) map[string]bool {
 
 var actNames = map[string]string{
 	actFail: "fails", actFatal: "fatal", actAfter: "retry after", actSnooze: "snooze", actDrop: "dropped", actHang: "timeout",
-	actTardy: "tardy", actLater: "waits", actReceive: "receive",
+	actTardy: "tardy", actLater: "waits", actReceive: "receive", actCall: "calls", childFailed: "child failed",
 }
 
 var backNames = map[string]string{
@@ -139,6 +140,7 @@ func (f *facts) acts(j *client.Job, set func(string, bool)) {
 		set(actNames[r.How], actNames[r.How] != "")
 		set("checkpoint", r.Saved != "")
 		set("twice", len(r.Settled) == 2)
+		set("together", r.With > 0)
 	}
 	for _, b := range f.backs[j.JobID] {
 		set(backNames[b.How], backNames[b.How] != "")
@@ -177,6 +179,9 @@ func (f *facts) happened(j *client.Job, set func(string, bool)) {
 	for _, x := range f.Faults {
 		set(x.Kind, x.From.Before(end) && x.To.After(j.CreatedAt))
 	}
+	set("alert", slices.ContainsFunc(f.Notices, func(n *NoticeSeen) bool {
+		return n.State == "FIRING" && j.Status == client.Failed && (n.JobType == "" || n.JobType == j.JobType)
+	}))
 	for _, a := range f.Asked {
 		set("queue removed", a.Method == "DELETE" && a.Path == "/api/queues/"+j.Queue+"?drain=true" && a.ok() && a.At.Before(end) && a.At.After(j.CreatedAt))
 	}

@@ -256,7 +256,9 @@ func (f *facts) spec(id string) *Spec {
 func witnessed(j *client.Job) bool { return !unseen(j.JobType) && j.ForEach == nil }
 
 // unseen reports whether the witness does not see the attempts of a type: what they do takes no data of the witness.
-func unseen(kind string) bool { return kind == "SIMULATION" || kind == emailType || kind == reportType }
+func unseen(kind string) bool {
+	return slices.Contains([]string{"SIMULATION", emailType, reportType, alertType}, kind)
+}
 
 // disturbed reports whether the installation was stopped or killed in a time.
 func (f *facts) disturbed(from, to time.Time) bool {

@@ -93,6 +93,7 @@ type Act struct {
 	Ms    int    `json:"ms,omitempty"`
 	Back  string `json:"back,omitempty"`  // of later: how the outside system calls back
 	Saves bool   `json:"saves,omitempty"` // a checkpoint, before it ends
+	Calls []Job  `json:"calls,omitempty"` // of call: the jobs that it calls together
 }
 
 // What an attempt does at its end.
@@ -109,6 +110,7 @@ const (
 	actTardy  = "tardy" // of a pull worker: settles after its timeout
 
 	actReceive = "receive" // of a pull worker: waits for an event
+	actCall    = "call"    // of a pull worker: calls jobs and waits for their ends
 )
 
 // How an outside system calls back.

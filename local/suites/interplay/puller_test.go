@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/retry"
 )
@@ -27,6 +28,7 @@ type puller struct {
 	owns  map[string]*client.Client // by type: with that of their owner
 	admin *client.Client            // of the installation, to which jobs without an owner belong
 	hooks map[string]*client.Client // by type: with that of the owner of the hook's jobs
+	runs  map[string]*run           // by type
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
@@ -37,6 +39,7 @@ func (x *run) pull(api *client.Client, name, owner string) *puller {
 		owns:  map[string]*client.Client{x.own("type"): x.API, x.other.own("type"): x.other.API},
 		admin: x.Installation.API,
 		hooks: map[string]*client.Client{x.own("type"): x.hooked, x.other.own("type"): x.other.hooked},
+		runs:  map[string]*run{x.own("type"): x, x.other.own("type"): x.other},
 	}
 }
 
@@ -56,23 +59,45 @@ func (p *puller) run(ctx context.Context) {
 			retry.Pause(ctx, 200*time.Millisecond)
 			continue
 		}
-		for _, a := range attempts {
-			log := p.logs[a.JobType]
-			if log == nil {
-				continue
-			}
-			r := &Run{Job: a.JobID, Attempt: a.Attempt, Pull: true, Taker: p.owner, Owner: a.OwnerID, Data: a.Payload}
-			if string(a.Checkpoint) != "null" {
-				r.Had = string(a.Checkpoint)
-			}
-			act, t := log.start(r)
+		for _, h := range p.take(attempts) {
 			slots <- struct{}{}
 			all.Go(func() {
-				p.work(ctx, log, a, r, act, t)
+				p.work(ctx, h)
+				h.together.leave(p)
 				<-slots
 			})
 		}
 	}
+}
+
+// hand is an attempt that the puller has claimed.
+type hand struct {
+	client.WorkAttempt
+
+	log      *Log
+	run      *Run
+	act      Act
+	task     task
+	together *together // nil: it is settled by itself
+}
+
+// take begins the attempts of a claim.
+func (p *puller) take(attempts []client.WorkAttempt) (hands []*hand) {
+	for _, a := range attempts {
+		log := p.logs[a.JobType]
+		if log == nil {
+			continue
+		}
+		r := &Run{Job: a.JobID, Attempt: a.Attempt, Pull: true, Taker: p.owner, Owner: a.OwnerID, Data: a.Payload}
+		if string(a.Checkpoint) != "null" {
+			r.Had = string(a.Checkpoint)
+		}
+		h := &hand{WorkAttempt: a, log: log, run: r}
+		h.act, h.task = log.start(r)
+		hands = append(hands, h)
+	}
+	join(hands)
+	return hands
 }
 
 // heartbeat reports the attempts in hand.
@@ -98,7 +123,8 @@ func (p *puller) heartbeat(ctx context.Context) {
 	}
 }
 
-func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Run, act Act, t task) {
+func (p *puller) work(ctx context.Context, h *hand) {
+	log, a, r, act, t := h.log, h.WorkAttempt, h.run, h.act, h.task
 	if act.Do == actHang { // the worker falls silent: the attempt is lost
 		log.ends(r, act.Do, func() { r.Cut = true })
 		return
@@ -118,7 +144,7 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	if !retry.Pause(ctx, wait) {
 		log.ends(r, "cut", func() { r.Cut = true })
 		if act.Do != actTardy {
-			p.settle(context.WithoutCancel(ctx), log, r, client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.CUT"})
+			p.settle(context.WithoutCancel(ctx), h, client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.CUT"})
 		}
 		return
 	}
@@ -126,17 +152,17 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 		p.steal(ctx, log, a, r)
 		p.save(ctx, log, a, r)
 	}
-	delay, answered := p.receive(ctx, log, a, r, act)
+	stand, answered := p.await(ctx, h)
 	if !answered {
 		log.ends(r, "cut", func() { r.Cut = true })
 		return
 	}
 	result := client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.FAILED"}
+	act.Do = stand.next(act.Do)
 	how := act.Do
-	if how == actReceive && delay == 0 {
-		act.Do, how = actOK, actOK
-	}
 	switch act.Do {
+	case childFailed:
+		result.Retryable, result.ErrorCode = new(false), string(apierror.ChildFailed)
 	case actFail:
 	case actFatal:
 		result.Retryable, result.ErrorCode = new(false), "TEST.FATAL"
@@ -144,8 +170,8 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 		result.RetryAfter = time.Second
 	case actSnooze:
 		result = client.WorkResult{Token: a.Token, Status: client.WorkSnoozed, Delay: 200 * time.Millisecond}
-	case actReceive:
-		result = client.WorkResult{Token: a.Token, Status: client.WorkSnoozed, Delay: delay}
+	case actReceive, actCall:
+		result = client.WorkResult{Token: a.Token, Status: client.WorkSnoozed, Delay: stand.delay}
 	case actLater:
 		result = client.WorkResult{Token: a.Token, Status: client.Waiting, CallbackTimeout: 2 * time.Second}
 		if act.Back != backNever && act.Back != backLate {
@@ -166,32 +192,49 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	}
 	log.ends(r, how, func() {
 		r.Output = result.Output
-		if how != actReceive { // an event shortens it
+		if how != actReceive && how != actCall { // an event, or the end of a job, shortens it
 			r.DelayMs = int(max(result.RetryAfter, result.Delay).Milliseconds())
 		}
 		r.Cut = act.Do == actTardy
 	})
-	p.settle(ctx, log, r, result)
+	p.settle(ctx, h, result)
 	if act.Do == actTwice {
-		p.settle(ctx, log, r, result)
+		p.settle(ctx, h, result)
 	}
 	if act.Do == actLater && act.Back != backEarly {
 		log.calls(back, r, t, act)
 	}
 }
 
-// settle sends a result until it is answered.
-func (p *puller) settle(ctx context.Context, log *Log, r *Run, result client.WorkResult) {
+// settle sends a result until it is answered, with those of the attempts that are settled together.
+func (p *puller) settle(ctx context.Context, h *hand, result client.WorkResult) {
+	if h.together != nil {
+		h.together.add(p, h, result)
+		return
+	}
+	p.send(ctx, []*hand{h}, []client.WorkResult{result})
+}
+
+// send sends results in one request, until each is answered.
+func (p *puller) send(ctx context.Context, hands []*hand, results []client.WorkResult) {
 	for began := time.Now(); time.Since(began) < answerWithin; {
-		answers, err := p.api.Settle(ctx, p.name, result)
-		if err == nil && answers[0].Status < 500 {
-			log.mu.Lock()
-			r.Settled = append(r.Settled, answers[0].Status)
-			log.mu.Unlock()
-			return
+		answers, err := p.api.Settle(ctx, p.name, results...)
+		unanswered := 0
+		for i := range answers {
+			if answers[i].Status >= 500 {
+				hands[unanswered], results[unanswered] = hands[i], results[i]
+				unanswered++
+				continue
+			}
+			hands[i].log.mu.Lock()
+			hands[i].run.Settled = append(hands[i].run.Settled, answers[i].Status)
+			hands[i].log.mu.Unlock()
+		}
+		if err == nil {
+			hands, results = hands[:unanswered], results[:unanswered]
 		}
 		var refused *client.Error
-		if errors.As(err, &refused) && refused.Status < 500 || !retry.Pause(ctx, 300*time.Millisecond) {
+		if len(hands) == 0 || errors.As(err, &refused) && refused.Status < 500 || !retry.Pause(ctx, 300*time.Millisecond) {
 			return
 		}
 	}
@@ -217,6 +260,14 @@ func (p *puller) steal(ctx context.Context, log *Log, a client.WorkAttempt, r *R
 	if err == nil {
 		got = append(got, settled[0].Status)
 	}
+	_, err = thief.WaitInAttempt(ctx, p.name, a.Token, client.WorkWait{Name: "stolen", Event: &client.EventWait{Type: waitedFor}})
+	var refused *client.Error
+	switch {
+	case err == nil:
+		got = append(got, http.StatusOK)
+	case errors.As(err, &refused):
+		got = append(got, refused.Status)
+	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	r.Stolen = got
@@ -230,80 +281,4 @@ func (p *puller) save(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	if err == nil && answers[0].Status == 200 || err != nil { // without an answer it may be stored
 		log.saves(r)
 	}
-}
-
-// receive asks about the waits of the job, one more of which an act begins, and sends its event: before, meanwhile, or
-// a while after. It returns the delay with which to snooze.
-func (p *puller) receive(
-	ctx context.Context, log *Log, a client.WorkAttempt, r *Run, act Act,
-) (delay time.Duration, answered bool) {
-	names := log.waitsOf(a.JobID, act.Do == actReceive)
-	if len(names) == 0 {
-		return 0, true
-	}
-	if act.Do == actReceive {
-		api := p.owns[a.JobType]
-		switch a.OwnerID {
-		case "":
-			api = p.admin
-		case log.hook:
-			api = p.hooks[a.JobType]
-		}
-		send(log, api, names[len(names)-1], act.Ms)
-	}
-	waits := make([]client.WorkWait, len(names))
-	for i, name := range names {
-		waits[i] = client.WorkWait{Name: name, Event: &client.EventWait{Type: waitedFor, Match: map[string]any{"wait.name": name}}}
-	}
-	for began := time.Now(); time.Since(began) < answerWithin && ctx.Err() == nil; retry.Pause(ctx, 200*time.Millisecond) {
-		asked := time.Now()
-		answer, err := p.api.WaitInAttempt(ctx, p.name, a.Token, waits...)
-		var refused *client.Error
-		if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
-			return 0, false
-		}
-		if err != nil {
-			continue
-		}
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		for _, w := range answer.Waits {
-			seen := WaitSeen{Name: w.Name, Asked: asked, Status: w.Status}
-			if w.Event != nil {
-				seen.Event = w.Event.ID
-			}
-			r.Waits = append(r.Waits, seen)
-		}
-		return answer.Delay, true
-	}
-	return 0, false
-}
-
-// waitedFor is the type of all events for handlers.
-const waitedFor = "com.example.interplay"
-
-// send sends an event twice, until each has a 2xx. With 0 it returns after the first one.
-func send(log *Log, api *client.Client, id string, afterMs int) {
-	e := client.CloudEvent{
-		ID: id, Source: "/witness", Type: waitedFor, Data: json.RawMessage(fmt.Sprintf(`{"wait": {"name": %q, "n": 1}}`, id)),
-	}
-	once := func() {
-		for began := time.Now(); time.Since(began) < 4*answerWithin; {
-			if _, err := api.SendEvent(log.ctx, e); err == nil {
-				log.sent(id)
-				return
-			}
-			if !retry.Pause(log.ctx, 200*time.Millisecond) {
-				return
-			}
-		}
-	}
-	if afterMs == 0 {
-		once()
-	}
-	log.later.Go(func() {
-		if retry.Pause(log.ctx, time.Duration(3*afterMs)*time.Millisecond) {
-			once()
-		}
-	})
 }

@@ -27,6 +27,8 @@ type Record struct {
 	Arrivals  []*Arrival         `json:"arrivals,omitempty"`
 	Reports   map[string]*Report `json:"reports,omitempty"` // by job
 	Mails     []*Mail            `json:"mails,omitempty"`
+	Notices   []*NoticeSeen      `json:"notices,omitempty"` // of alerts
+	Alerts    []AlertAsked       `json:"alerts,omitempty"`  // what the alerts of the program were to count
 	Steps     []*StepRun         `json:"steps,omitempty"`
 	Seen      []Seen             `json:"seen,omitempty"`
 	Streamed  []Streamed         `json:"streamed,omitempty"`
@@ -112,7 +114,8 @@ type Run struct {
 	Saved   string          `json:"saved,omitempty"` // the one that it saved
 	DelayMs int             `json:"delayMs,omitempty"`
 	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
-	Waits   []WaitSeen      `json:"waits,omitempty"`   // answers about the waits of its job
+	Waits   []WaitSeen      `json:"waits,omitempty"`   // answers about the waits of its job, for events and for jobs
+	With    int             `json:"with,omitempty"`    // how many others of its claim were settled in the same request
 	Stolen  []int           `json:"stolen,omitempty"`  // answers to the other owner, who tried to keep, save and settle it
 	Wrong   string          `json:"wrong,omitempty"`   // why the signature of the call is not good
 }
@@ -123,6 +126,11 @@ type WaitSeen struct {
 	Asked  time.Time `json:"asked"`
 	Status string    `json:"status"`
 	Event  string    `json:"event,omitempty"` // the id of the one that it has got
+
+	Group  string          `json:"group,omitempty"`  // of a call
+	Job    string          `json:"job,omitempty"`    // the id of the job that was called
+	Ended  string          `json:"ended,omitempty"`  // how that has ended
+	Output json.RawMessage `json:"output,omitempty"` // of that job
 }
 
 // over returns the end of a run for comparisons with other runs: what is only noticed may be noticed late.

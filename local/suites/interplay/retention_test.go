@@ -211,7 +211,7 @@ var retentionRules = []Rule{
 		func(f *facts, found func(_, _, _ string)) {
 			for _, name := range f.names {
 				s := f.Specs[name]
-				if gone := f.gone(s.ID); s.By == "" && !gone.IsZero() && gone.Before(s.Sent) {
+				if gone := f.gone(s.ID); s.By == "" && s.Way != wayCall && !gone.IsZero() && gone.Before(s.Sent) {
 					found(name, "a new job: the one that had its key was deleted at "+clock(gone), s.ID)
 				}
 				same := func(o *Spec) bool { return o != s && o.Job.Idem == s.Job.Idem && o.Owner == s.Owner }

@@ -93,3 +93,30 @@ func TestARefusedChangeIsSeenUnlessTheJobMayHaveHadTheValues(t *testing.T) {
 		})
 	}
 }
+
+func TestAStartThatADeletedJobHadReservedIsNotKnown(t *testing.T) {
+	t.Parallel()
+	accepted := time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		specs map[string]*Spec
+		wrong bool
+	}{
+		"no job was before":        {wrong: true},
+		"a deleted job was before": {specs: map[string]*Spec{"s1": {ID: "gone", Made: true, Job: Job{Throttle: "t0"}}}},
+		"it has another key":       {specs: map[string]*Spec{"s1": {ID: "gone", Made: true, Job: Job{Throttle: "t1"}}}, wrong: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			later := accepted.Add(time.Minute)
+			r := &Record{
+				Specs: c.specs, Gone: map[string]*client.Job{"gone": {JobID: "gone"}}, // as a list shows it
+				Jobs: map[string]*client.Job{"job": {
+					JobID: "job", CreatedAt: accepted, RunAt: &later, Throttle: &client.Throttle{Key: "p1-t0", PerMs: 300},
+				}},
+			}
+			if breaks(r, "own throttle") != c.wrong {
+				t.Errorf("a violation: %v, want %v", !c.wrong, c.wrong)
+			}
+		})
+	}
+}

@@ -44,7 +44,7 @@ func Check(r *Record) (found []Violation) {
 }
 
 // Rules are all rules.
-var Rules = slices.Concat(lifeRules, runRules, stepRules, keyRules, limitRules, graphRules, groupRules, viewRules, streamRules, mailRules,
+var Rules = slices.Concat(lifeRules, runRules, callRules, togetherRules, alertRules, stepRules, keyRules, limitRules, graphRules, groupRules, viewRules, streamRules, mailRules,
 	reportRules, ownerRules, retentionRules)
 
 var lifeRules = []Rule{
@@ -67,7 +67,7 @@ var lifeRules = []Rule{
 				}
 			}
 			f.each(func(j *client.Job) {
-				if f.spec(j.JobID) == nil && !slices.ContainsFunc(j.Tags, follows) {
+				if f.spec(j.JobID) == nil && !slices.ContainsFunc(j.Tags, follows) && j.JobType != alertType {
 					found(f.name(j.JobID), "every job was asked for", fmt.Sprintf("no request is known; tags %v", j.Tags))
 				}
 			})
@@ -306,6 +306,7 @@ func (f *facts) checkCancelled(found func(_, _, _ string)) {
 		case f.groupEnds(j) || overlap:
 		case j.ForEach != nil: // one of its elements was
 		case j.Element != nil && f.elementsEnd(j):
+		case j.ParentID != "" && slices.ContainsFunc(j.History, byCaller): // callRules
 		default:
 			found(f.name(j.JobID), "an end with a cause", "CANCELLED "+why)
 		}

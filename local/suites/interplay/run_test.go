@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type run struct {
 	schedule map[string]bool
 	queues   map[string]bool
 
+	alerts    []AlertAsked
 	scheduled map[string]Job         // what schedules submit, by their names
 	shown     map[string]*client.Job // what a list showed last
 }
@@ -203,6 +205,9 @@ func (x *run) announce(s Step) (made []*thing) {
 
 // id returns the id of what a step has made; empty: there is none.
 func (x *run) id(name string) string {
+	if caller, ok := strings.CutSuffix(name, ofCaller); ok {
+		return x.childOf(x.id(caller))
+	}
 	x.mu.Lock()
 	t := x.things[name]
 	x.mu.Unlock()

@@ -54,7 +54,7 @@ func TestTheSameSeedGivesTheSameProgram(t *testing.T) {
 		"submit one", "submit many", "submit event", "submit structured", "submit events", "submit hook", "submit outbox", "submit rollback",
 		"repeat ", "batch ", "flow ", "cancel ", "retry ", "reschedule ", "patch ", "run-again ", "delete ", "bulk ", "abort ", "batch-close ",
 		"batch-cancel ", "batch-retry ", "flow-cancel ", "flow-retry ", "control ", "lift ", "resume ", "queue-put ", "queue-remove ",
-		"schedule-put ", "schedule-run ", "schedule-pause ", "schedule-resume ", "schedule-delete ", "intrude /api/jobs/", "intrude /api/operations/", "retain ", "kill ", "stop ", "drain ",
+		"schedule-put ", "schedule-run ", "schedule-pause ", "schedule-resume ", "schedule-delete ", "alert-put ", "alert-test ", "alert-pause ", "alert-resume ", "intrude /api/jobs/", "intrude /api/operations/", "retain ", "kill ", "stop ", "drain ",
 	} {
 		if !seen[do] {
 			t.Errorf("no program of 300 has the step %q", do)

@@ -1,6 +1,9 @@
 package interplay
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Shorten returns a program that still fails, with fewer steps and jobs. fails is asked about many candidates at once,
 // and returns the first one that failed; nil: none did. rapid's own shrinking takes a failure that does not come again
@@ -113,7 +116,7 @@ var plainer = []func(*Job) bool{
 		return had
 	},
 	func(j *Job) bool {
-		had := len(j.Acts) != 1 || j.Acts[0] != Act{Do: actOK} && j.Type != "EXTERNAL"
+		had := len(j.Acts) != 1 || !reflect.DeepEqual(j.Acts[0], Act{Do: actOK}) && j.Type != "EXTERNAL"
 		if had {
 			j.Acts = []Act{{Do: actOK}}
 		}

@@ -41,6 +41,8 @@ func (x *run) step(ctx context.Context, s Step) {
 		x.control(ctx, s)
 	case "queue-put", "queue-remove":
 		x.queueStep(ctx, s)
+	case "alert-put", "alert-pause", "alert-resume", "alert-test":
+		x.alertStep(ctx, s)
 	case "intrude":
 		x.intrude(ctx, s)
 	case "kill", "stop", "drain", "retain", "kill one", "stop one":

@@ -39,6 +39,7 @@ func NewWitness() (*Witness, error) {
 	mux.HandleFunc("POST /external/{owner}", func(out http.ResponseWriter, in *http.Request) { w.work(out, in, true) })
 	mux.HandleFunc("POST /step/{owner}", w.step)
 	mux.HandleFunc("POST /end/{owner}/{how}", w.end)
+	mux.HandleFunc("POST /alert/{owner}", w.notice)
 	w.Server = httptest.NewServer(mux)
 	return w, w.serveMail()
 }
@@ -47,7 +48,7 @@ func NewWitness() (*Witness, error) {
 func (w *Witness) Open(owner, hook string, k keys) *Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &Log{ctx: context.Background(), keys: k, hook: hook, starts: map[string]int{}, waits: map[string][]string{}, answered: map[string]bool{}}
+	l := &Log{ctx: context.Background(), keys: k, hook: hook, starts: map[string]int{}, waits: map[string][]*waitOf{}, answered: map[string]bool{}}
 	w.logs[owner] = l
 	return l
 }
@@ -69,8 +70,9 @@ type Log struct {
 	backs    []*Back
 	arrivals []*Arrival
 	mails    []*Mail
+	notices  []*NoticeSeen
 	steps    []*StepRun
-	waits    map[string][]string // of jobs
+	waits    map[string][]*waitOf // of jobs
 	events   []*Sent
 	starts   map[string]int  // of jobs
 	answered map[string]bool // deliveries that were refused once
@@ -102,12 +104,30 @@ func (l *Log) start(r *Run) (Act, task) {
 	return t.Acts[min(n, len(t.Acts)-1)], t
 }
 
-// waitsOf returns the names of the waits of a job, with a new one if another begins.
-func (l *Log) waitsOf(job string, another bool) []string {
+// waitOf is a wait that the handler of a job has begun, and asks about in each further attempt.
+type waitOf struct {
+	name, group string
+	child       Job // that it calls; without a name, it waits for an event
+}
+
+// waitsOf returns the waits of a job, with those that an act begins.
+func (l *Log) waitsOf(job string, act Act) []*waitOf {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if another {
-		l.waits[job] = append(l.waits[job], fmt.Sprintf("%s %d", job, len(l.waits[job])))
+	name := func() string { return fmt.Sprintf("%s %d", job, len(l.waits[job])) }
+	switch act.Do {
+	case actReceive:
+		l.waits[job] = append(l.waits[job], &waitOf{name: name()})
+	case actCall:
+		group := ""
+		if len(act.Calls) > 1 {
+			group = name()
+		}
+		for _, child := range act.Calls {
+			w := &waitOf{name: name(), group: group, child: child}
+			w.child.Name = calledBy(job, len(l.waits[job]))
+			l.waits[job] = append(l.waits[job], w)
+		}
 	}
 	return slices.Clone(l.waits[job])
 }

@@ -24,6 +24,7 @@ func (e *evidence) check() {
 		e.checkHistory(job)
 		e.checkCommands(job, order)
 		e.checkCallbacks(job, order)
+		e.checkCalls(job, order)
 		if order.shape.builtin == "" {
 			e.checkRuns(job, order)
 			e.checkCounts(job)
@@ -66,7 +67,7 @@ const maxLost = 3
 // lostByUs counts the attempts whose workers the test killed or froze. A worker killed by another job is no excuse.
 func (e *evidence) lostByUs(job *shown) (n int) {
 	for _, a := range job.Attempts {
-		if (e.pulled || e.paired) && a.Outcome == "lost" { // checkPulledRun and checkRun find the others
+		if (e.pulled(job.JobID) || e.paired) && a.Outcome == "lost" { // checkPulledRun and checkRun find the others
 			n++
 		} else if life := e.lives[e.processes[a.WorkerID]]; a.Outcome == "lost" && (life.byUs || len(life.frozen) > 0) {
 			n++
@@ -90,6 +91,9 @@ func (e *evidence) checkEnd(job *shown, o *order) {
 		return
 	}
 	if job.Status == failed && job.LastError.ErrorCode == "WORKER.LOST" && e.lostByUs(job) > maxLost {
+		return
+	}
+	if e.calledALostJob(job, o) {
 		return
 	}
 	if !slices.Contains(o.shape.ends, job.Status) && !e.sleptPastItsTime(job, o) {
@@ -134,7 +138,8 @@ func (e *evidence) checkHistory(job *shown) {
 		if m.From != status && len(job.History) < 100 {
 			e.find(job.JobID, "moves from %q at %s, and was %q", m.From, clock(m.At), status)
 		}
-		if m.To != m.From && !slices.Contains(edges[m.From], m.To) {
+		again := m.From == "PENDING" && m.To == "SCHEDULED" && m.By == "wait" // it is rescheduled twice
+		if m.To != m.From && !slices.Contains(edges[m.From], m.To) && !again {
 			e.find(job.JobID, "moves from %q to %s", m.From, m.To)
 		}
 		if (m.From == failed || m.From == canceled) && m.To != m.From && m.By != "client" && !(m.By == "cron" && job.key() == flowKey) {
@@ -193,10 +198,10 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 			e.find(job.JobID, "attempt %d began at %s, before its time", r.attempt, clock(r.start))
 		}
 		if !o.cancelled.IsZero() && r.start.After(o.cancelled) && !e.frozeDuring(r.process, o.cancelled.Add(-frozenFor), r.start) &&
-			!(e.pulled && e.cutOff(o.cancelled.Add(-frozenFor), r.start)) {
+			!(e.pulled(job.JobID) && e.cutOff(o.cancelled.Add(-frozenFor), r.start)) {
 			e.find(job.JobID, "attempt %d began at %s, after the API had shown CANCELLED", r.attempt, clock(r.start))
 		}
-		if e.pulled {
+		if e.pulled(job.JobID) {
 			e.checkPulledRun(job, r)
 		} else {
 			e.checkRun(job, o, r)
@@ -204,7 +209,7 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 	}
 	for _, a := range job.Attempts {
 		seen := slices.ContainsFunc(runs, func(r run) bool { return r.attempt == a.Attempt })
-		if e.pulled && a.ErrorCode == "WORKER.TIMEOUT" { // it may have been on its way to a pull worker that was killed
+		if e.pulled(job.JobID) && a.ErrorCode == "WORKER.TIMEOUT" { // it may have been on its way to a pull worker that was killed
 			continue
 		}
 		if !seen && slices.Contains([]string{"completed", "failed", "snoozed"}, a.Outcome) {
@@ -238,7 +243,7 @@ func (e *evidence) checkCounts(job *shown) {
 // over reports whether a run was over at an instant: the handler or its process had ended.
 func (e *evidence) over(r run, at time.Time, o *order) bool {
 	return !r.end.IsZero() && r.end.Before(at) || e.diedBy(r.process, at) || e.frozeDuring(r.process, r.start, at) ||
-		o.shape.mayOutlive || e.pulled && e.cutOff(r.start, at)
+		o.shape.mayOutlive || e.pulled(r.job) && e.cutOff(r.start, at)
 }
 
 // checkRun: an attempt ended as the API shows. Only a killed or frozen process loses an attempt.

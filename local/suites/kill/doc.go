@@ -2,8 +2,9 @@
 // broker in a process of its own, submits jobs over HTTP all the while, and kills and freezes every process, stops
 // the broker or the workers for a while, wipes the broker, steps PostgreSQL's clock and drains a worker. Handlers
 // append to a witness file what they run, so the checks do not depend on a database; the same file shows whether
-// ordering keys and limits held: which jobs ran one after another, and how many at the same time. Tests that kill no
-// single function run jobweaver serve: a process for each service, or one process and its standby.
+// ordering keys and limits held: which jobs ran one after another, and how many at the same time. Handlers of pull
+// workers also wait for events, and call jobs. Tests that kill no single function run jobweaver serve: a process for
+// each service, or one process and its standby.
 //
 //	go test ./local/suites/kill -kill.for=50s        (make test-kill)
 //

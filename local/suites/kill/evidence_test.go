@@ -27,7 +27,6 @@ type evidence struct {
 	runs      map[string]int    // records of run-job, by id
 	stepped   bool              // PostgreSQL's clock was stepped: its times are no evidence
 	wiped     bool              // the broker's data was wiped, and early dead letters with it
-	pulled    bool              // pull workers write the witness file, and the API does not name them
 	paired    bool              // a process ends when the other one has taken over
 
 	findings []finding

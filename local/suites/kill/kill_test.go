@@ -23,7 +23,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	d := duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := open(t, 4)
+	h := build(t, plan{workers: 4, pollers: 1})
 	frozen, draining := h.workers()[2], h.workers()[3]
 	e := h.survive(rnd, d, func(submitting context.Context, l *load, c *chaos) {
 		l.submitting.Go(func() { l.every(submitting, 6*time.Second, l.queue) })
@@ -106,6 +106,7 @@ func (h *fixture) checkDatabases(e *evidence) {
 	h.t.Helper()
 	for _, c := range []struct{ url, what, sql string }{
 		{h.urls.API, "a command has no answer", "select job_id::text from commands"},
+		{h.urls.API, "a wait is open", "select job_id::text from waits where status = 'OPEN'"},
 		{h.urls.API, "a callback has come to nothing", `
 			select job_id::text from callbacks join jobs using (job_id)
 			where not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)`},
@@ -175,7 +176,7 @@ func (e *evidence) happened() map[string]int {
 	for _, what := range []string{
 		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
 		"COMPLETED after a loss", "RETRYING", "redriven", "cancelled before it was due", "cancel refused: it had ended",
-		"continued from a checkpoint in the middle", "ran on in a drain", "took attempts after its drain",
+		"continued from a checkpoint in the middle", "ran on in a drain", "took attempts after its drain", "woken from a wait",
 	} {
 		n[what] = 0
 	}
@@ -196,6 +197,9 @@ func (e *evidence) happened() map[string]int {
 				n["RETRYING"]++
 			case m.From == "SCHEDULED" && m.To == canceled:
 				n["cancelled before it was due"]++
+			}
+			if m.By == "wait" && m.From == "SCHEDULED" {
+				n["woken from a wait"]++
 			}
 			if m.By == "client" && strings.HasPrefix(m.Reason, "cancel refused") {
 				n["cancel refused: it had ended"]++
@@ -231,7 +235,7 @@ func (e *evidence) summarize(t *testing.T) {
 	for id, job := range e.jobs {
 		attempts += job.Attempt
 		ran += len(e.ran[id])
-		if o := e.orders[job.key()]; o != nil && o.id == "" {
+		if o := e.orders[job.key()]; o != nil && o.id == "" && o.how != byCall {
 			unanswered++
 		}
 	}

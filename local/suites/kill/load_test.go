@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +70,11 @@ const patience = 8 * time.Second // for one request
 
 func newLoad(follow context.Context, h *fixture, rnd *rand.Rand) *load {
 	var mu sync.Mutex
-	return &load{fixture: h, shapes: shapes, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
+	list := shapes
+	if h.plan.pollers > 0 {
+		list = slices.Concat(shapes, waitingShapes)
+	}
+	return &load{fixture: h, shapes: list, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
 		mu.Lock()
 		defer mu.Unlock()
 		return rand.New(rand.NewPCG(rnd.Uint64(), 0))
@@ -110,6 +115,7 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order
 	}
 	o.body = s.body(rnd, o.key, keyed && how != "event", o.delivered, l.fixture.outside.server.URL)
 	l.orders = append(l.orders, o)
+	l.expectWaits(rnd, o)
 	return o
 }
 

@@ -73,7 +73,6 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	h.settleDown(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
-	e.pulled = true
 	e.check()
 	h.checkDatabases(e)
 	h.report(e)
@@ -94,7 +93,7 @@ func (h *fixture) allBusy(orders []*order, n int) error {
 
 // pullShapes returns the shapes of jobs that any pull worker can run.
 func pullShapes() (list []*shape) {
-	all := append(slices.Clone(shapes), &shape{name: "longer", weight: 20, payload: works(1000, 2000), ends: one(completed)})
+	all := append(slices.Concat(shapes, waitingShapes), &shape{name: "longer", weight: 20, payload: works(1000, 2000), ends: one(completed)})
 	for _, s := range all {
 		if s.builtin != "" || s.mayOutlive || s.code == "WORKER.PANIC" {
 			continue

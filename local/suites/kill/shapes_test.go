@@ -21,6 +21,8 @@ type shape struct {
 	redrive  bool          // it is retried once it has failed
 	operated bool          // an operation cancels it
 	callBack bool          // an outside system calls back that it has completed, about each attempt that waits for it
+	receives bool          // an event is sent for which it waits
+	calls    int           // the jobs that it calls
 
 	ends []string // the states in which it may end
 	code string   // its error code if FAILED

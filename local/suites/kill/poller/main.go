@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/retry"
@@ -148,6 +149,10 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	p.mu.Unlock()
 	p.record(h, payload.Key, witness.Start, "")
 	err := p.count(working, h, payload)
+	var stand standing
+	if err == nil {
+		stand, err = p.await(working, h, payload)
+	}
 	if err == nil {
 		err = payload.Work(working)
 	}
@@ -163,6 +168,12 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	case err != nil: // silence, or the end of this process
 		p.record(h, payload.Key, witness.End, err.Error())
 		return
+	case stand.failed:
+		how = witness.Failed
+		result["status"], result["errorCode"], result["retryable"] = "FAILED", apierror.ChildFailed, false
+	case stand.delay > 0:
+		how = witness.Snoozed
+		result["status"], result["delayMs"] = "SNOOZED", stand.delay.Milliseconds()
 	case h.Attempt.Attempt <= payload.FailAttempts:
 		how = witness.Failed
 		result["status"], result["errorCode"], result["retryable"] = "FAILED", witness.ErrorCode, !payload.Fatal
@@ -172,7 +183,7 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	case payload.Waits:
 		result["status"], result["callbackTimeoutMs"] = "WAITING", 600_000
 	default:
-		result["status"], result["output"] = "COMPLETED", map[string]any{"attempt": h.Attempt.Attempt}
+		result["status"], result["output"] = "COMPLETED", stand.output(h.Attempt.Attempt)
 	}
 	p.record(h, payload.Key, witness.End, how)
 	p.settle(ctx, h, payload.Key, result)

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 )
@@ -22,7 +23,15 @@ type Payload struct {
 	Waits          bool   `json:"waits"`          // then it waits for a callback
 	Dies           bool   `json:"dies"`           // it kills its process
 	Counts         int    `json:"counts"`         // it counts so far in its checkpoint first
+	Receives       bool   `json:"receives"`       // only in a pull worker: it waits for the event of its key
+	Calls          int    `json:"calls"`          // only in a pull worker: it calls so many jobs and waits for them
 }
+
+// EventType is the type of the events for which jobs wait.
+const EventType = "com.example.kill"
+
+// Called returns the key of a job that the job with a key calls.
+func Called(key string, i int) string { return fmt.Sprintf("%s.%d", key, i) }
 
 // CountEvery is the pause between two saves of a job that counts.
 const CountEvery = 100 * time.Millisecond
