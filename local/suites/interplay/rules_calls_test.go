@@ -126,7 +126,7 @@ var callRules = []Rule{
 		(*facts).checkTogether,
 	},
 	{
-		"woken", "Once a wait is done, the job runs again, and asks again for all of its waits.", "docs/pull-workers.md",
+		"woken", "the job runs again when it is done, and asks again", "docs/pull-workers.md",
 		(*facts).checkWoken,
 	},
 }

@@ -75,7 +75,7 @@ var togetherRules = []Rule{
 		func(f *facts, found func(_, _, _ string)) { f.checkStored(found, false) },
 	},
 	{
-		"settled alone", "each job is settled, retried and cancelled by itself.", "docs/tasks.md",
+		"settled alone", "each job is settled, retried and cancelled by itself", "docs/tasks.md",
 		func(f *facts, found func(_, _, _ string)) { f.checkStored(found, true) },
 	},
 }
