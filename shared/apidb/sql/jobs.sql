@@ -228,7 +228,7 @@ with input as (
         case when jobs.status = 'SCHEDULED' or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
         case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
              then substr(jobs.event_source, 18)::uuid end as parent_id,
-        jobs.event_id
+        jobs.event_id as call
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, minute, count(*) as n, array_agg(times) as times,
         coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
@@ -258,21 +258,29 @@ with input as (
     returning version
 ), woken as (
     select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
+), locked as ( -- the waits that change, in the order in which all statements lock those of a job
+    select waits.job_id, waits.name from waits
+    where waits.job_id = any (array(select parent_id from changed where parent_id is not null union all select job_id from changed where changed.waits))
+        and exists (
+            select from changed
+            where changed.waits and changed.job_id = waits.job_id or changed.parent_id = waits.job_id and changed.call = waits.run || ':' || waits.name
+        )
+    order by waits.job_id, waits.name
+    for update
 ), answered as ( -- the wait of a parent for its child, which may be deleted before the parent asks
     update waits set child_end = changed.snapshot, done_at = now(), look_at = now(),
         child = json_build_object('jobId', changed.job_id, 'jobType', changed.job_type, 'status', changed.status),
         status = case waits.status when 'CLOSED' then 'CLOSED' else 'DONE' end
     from changed
-    where changed.parent_id is not null and waits.job_id = any (array[changed.parent_id])
-        and waits.name = substr(changed.event_id, position(':' in changed.event_id) + 1)
-        and waits.run = split_part(changed.event_id, ':', 1)::int
+    where (select count(*) from locked) > 0 and waits.job_id = any (array[changed.parent_id])
+        and changed.call = waits.run || ':' || waits.name
     returning waits.job_id, waits.name
 ), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended: what it has is left
     update waits set look_at = now(), status = case
         when changed.status = 'SCHEDULED' or waits.event_type is not null and waits.status <> 'OPEN'
             or waits.child ->> 'status' = 'COMPLETED' then waits.status else 'CLOSED' end
     from changed
-    where changed.waits and waits.job_id = any (array[changed.job_id])
+    where (select count(*) from locked) > 0 and changed.waits and waits.job_id = any (array[changed.job_id])
         and (changed.status <> 'SCHEDULED' or waits.status <> 'OPEN' and waits.look_at is not null)
         and not exists (select from answered where answered.job_id = waits.job_id and answered.name = waits.name)
     returning waits.job_id

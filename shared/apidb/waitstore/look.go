@@ -102,12 +102,17 @@ func (s *Store) lookAt(ctx context.Context, id uuid.UUID) ([]commandstore.Comman
 	return l.commands, err
 }
 
-// cancel is a transaction of its own, so that no statement waits for it and for another child.
+// cancel is a transaction of its own, so that no statement waits for it and for another child. A parent that was retried
+// meanwhile keeps the child.
 func (s *Store) cancel(ctx context.Context, l *look, child uuid.UUID) error {
 	kept := l.commands
 	return s.db.Tx(ctx, func(q *gen.Queries) error {
 		l.q, l.commands = q, kept
-		_, err := l.command(ctx, child, jobevent.CommandCancel, nil)
+		ended, err := q.JobsEnded(ctx, []uuid.UUID{l.id})
+		if err != nil || len(ended) == 0 {
+			return err
+		}
+		_, err = l.command(ctx, child, jobevent.CommandCancel, nil)
 		return err
 	})
 }
@@ -238,7 +243,7 @@ func (l *look) end(ctx context.Context, rows []gen.WaitsLockRow) error {
 		case child.Cancelling:
 			again = lookAgainForChild
 		default:
-			again = lookAgain
+			again = lookAgain // whether it is being cancelled
 			if len(l.cancel) < cancelMost {
 				l.cancel = append(l.cancel, child.JobID)
 			}

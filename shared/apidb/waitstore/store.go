@@ -269,13 +269,11 @@ func (t *asking) findChildren(ctx context.Context, waits []Wait) error {
 		if w.EventType != "" {
 			continue
 		}
-		row := t.known[w.Name]
-		looked := row.LookAt == nil || row.LookAt.After(t.at) // so that a child that runs is being cancelled
+		closed := Status(t.known[w.Name].Status) == Closed
 		switch {
 		case w.Child == nil:
 			w.Status = Open
-		case Status(row.Status) == Closed && w.Child.Status != jobstate.Completed &&
-			(looked || w.Child.Status.Terminal()):
+		case closed && w.Child.Status != jobstate.Completed && (w.Child.Status.Terminal() || w.Child.Cancelling):
 			w.Run, w.Child, w.Status = w.Run+1, nil, Open
 		case w.Child.Status.Terminal():
 			w.Status = Done

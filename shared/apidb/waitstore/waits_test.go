@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -517,6 +518,88 @@ func TestTheEndOfAParentCancelsManyChildrenInParts(t *testing.T) {
 			t.Errorf("after pass %d %d children are cancelled, want %d", pass, len(cancelled), want)
 		}
 		f.Exec(t, "update waits set look_at = now() where look_at is not null")
+	}
+}
+
+// Only some of many children are being cancelled when a person retries their parent.
+func TestAParentThatIsRetriedKeepsTheChildrenThatRunOn(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	var calls []waitstore.Asked
+	for i := range 130 {
+		calls = append(calls, waitstore.Asked{Name: fmt.Sprint(i), Group: "all"})
+	}
+	f.ask(t, id, 1, calls...)
+	for i := range calls {
+		f.call(t, id, fmt.Sprint(i), 1)
+	}
+	f.become(t, id, jobstate.Cancelled, 1)
+	cancelled := map[uuid.UUID]bool{}
+	commands, _ := f.look(t)
+	for _, c := range commands {
+		cancelled[c.JobID] = true
+	}
+	f.become(t, id, jobstate.Pending, 1)
+	f.become(t, id, jobstate.Running, 2)
+	kept := 0
+	for _, w := range f.ask(t, id, 2, calls...) {
+		switch {
+		case w.Child == nil && w.Run == 2:
+		case w.Child != nil && w.Run == 1 && !cancelled[w.Child.JobID]:
+			kept++
+		default:
+			t.Errorf("%+v", w)
+		}
+	}
+	if len(cancelled)+kept != len(calls) || kept == 0 {
+		t.Errorf("%d are being cancelled, %d run on", len(cancelled), kept)
+	}
+}
+
+// Jobs end in the order of their ids, and the names of their waits have another.
+func TestTheEndsOfChildrenAndQuestionsAboutThemDoNotLockEachOther(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	var calls []waitstore.Asked
+	for i := range 120 {
+		calls = append(calls, waitstore.Asked{Name: fmt.Sprint("pack ", 900-i), Group: "all"})
+	}
+	f.ask(t, id, 1, calls...)
+	children := make([]uuid.UUID, len(calls))
+	for i, call := range calls {
+		children[i] = f.call(t, id, call.Name, 1)
+	}
+	var all sync.WaitGroup
+	ended := make(chan struct{})
+	all.Go(func() {
+		defer close(ended)
+		for version := range int64(40) { // as if they were retried and ended again
+			var ends []statusstore.PublishedStatus
+			for _, child := range children {
+				ends = append(ends, apidbtest.Status(child, version+1, jobstate.Completed, apidbtest.OfAttempt(1)))
+			}
+			if _, err := f.Statuses.ApplyStatuses(t.Context(), ends); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	all.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				if _, _, err := f.Waits.Ask(t.Context(), apidb.Everyone, id, 1, calls); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	all.Wait()
+	if n := apidbtest.One[int](t, f, "select deadlocks from pg_stat_database where datname = current_database()"); n != 0 {
+		t.Errorf("%d deadlocks", n)
 	}
 }
 
