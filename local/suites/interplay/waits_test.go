@@ -234,6 +234,13 @@ func (d *drawing) afterCall(jobs []Job) {
 		s.Of += ofCaller
 	}
 	s.Ended = s.Do != "cancel"
+	if s.Do == "cancel" && s.Of == jobs[i].Name { // a job that it calls is due long after the cancel has to reach it
+		for _, a := range jobs[i].Acts {
+			if a.Do == actCall {
+				a.Calls[0].DelayMs = 9000
+			}
+		}
+	}
 	d.add(s)
 	d.Steps[len(d.Steps)-1].Race = false
 }
