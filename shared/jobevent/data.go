@@ -297,6 +297,9 @@ const (
 	CommandReport     = "report" // publish again everything that the API has not received
 )
 
+// ByWait is who commands what follows from the waits of a handler.
+const ByWait = "wait"
+
 // Command is a stored, numbered request about one job; a report instead carries many jobs and no number.
 type Command struct {
 	JobID   uuid.UUID   `json:"jobId,omitzero"`

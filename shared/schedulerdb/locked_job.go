@@ -172,6 +172,11 @@ func (j *lockedJob) command(c jobevent.Command) {
 	if !isNew {
 		return
 	}
+	if c.Command == jobevent.CommandReschedule && c.By == jobevent.ByWait && j.Status != jobstate.Scheduled {
+		// It was woken before, and runs or has failed since: its retry keeps its delay.
+		next, answer = j.Job, jobstate.Answer{Reason: fmt.Sprintf("the job is %s", j.Status)}
+		next.CommandSeq = c.Number
+	}
 	j.lastCommand = mustJSON(jobevent.CommandResult{
 		Number: c.Number, Command: c.Command, Applied: answer.Applied, Reason: answer.Reason,
 	})

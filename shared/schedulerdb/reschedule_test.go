@@ -128,3 +128,31 @@ func TestARescheduleOfAStartedJobIsRefusedWithTheState(t *testing.T) {
 		}
 	}
 }
+
+// Cron may wake a job twice: the second time it may have run and failed.
+func TestAWakeDoesNotCutTheDelayOfARetry(t *testing.T) {
+	h := newFixture(t)
+	job := newJob()
+	h.ingest(job)
+	wake := func(number int) {
+		t.Helper()
+		now := time.Now()
+		effects, err := h.Command(t.Context(), []jobevent.Command{{
+			JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: jobevent.ByWait, RunAt: &now,
+		}})
+		h.must(effects, err)
+	}
+	h.settle(snoozed(job))
+	wake(1)
+	if s := h.wantStatus(job, jobstate.Scheduled); !s.LastCommand.Applied {
+		t.Errorf("%+v", s.LastCommand)
+	}
+	h.due()
+	h.settle(ended(job, 2, jobstate.KindFailed))
+	before := h.wantStatus(job, jobstate.Retrying)
+	wake(2)
+	after := h.wantStatus(job, jobstate.Retrying)
+	if after.LastCommand.Applied || after.LastCommand.Number != 2 || !after.NextRunAt.Equal(*before.NextRunAt) {
+		t.Errorf("%+v, then %+v, %+v", before, after, after.LastCommand)
+	}
+}

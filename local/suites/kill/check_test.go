@@ -138,8 +138,7 @@ func (e *evidence) checkHistory(job *shown) {
 		if m.From != status && len(job.History) < 100 {
 			e.find(job.JobID, "moves from %q at %s, and was %q", m.From, clock(m.At), status)
 		}
-		again := m.From == "PENDING" && m.To == "SCHEDULED" && m.By == "wait" // it is rescheduled twice
-		if m.To != m.From && !slices.Contains(edges[m.From], m.To) && !again {
+		if m.To != m.From && !slices.Contains(edges[m.From], m.To) {
 			e.find(job.JobID, "moves from %q to %s", m.From, m.To)
 		}
 		if (m.From == failed || m.From == canceled) && m.To != m.From && m.By != "client" && !(m.By == "cron" && job.key() == flowKey) {

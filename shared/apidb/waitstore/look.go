@@ -32,8 +32,6 @@ const (
 	// lookLater is when a wait is looked at again after its job was woken, unless the handler has asked by then: the
 	// scheduler's database may have been restored to a moment before.
 	lookLater = 10 * time.Minute
-
-	by = "wait"
 )
 
 // Looked has what must be published after a pass over the waits.
@@ -204,7 +202,7 @@ func (l *look) reschedule(ctx context.Context, asked int) (again time.Duration, 
 func (l *look) command(
 	ctx context.Context, id uuid.UUID, command string, runAt *time.Time,
 ) (again time.Duration, err error) {
-	asked := commandstore.Command{JobID: id, Command: command, By: by, RunAt: runAt}
+	asked := commandstore.Command{JobID: id, Command: command, By: jobevent.ByWait, RunAt: runAt}
 	kept, err := commandstore.KeepCommandInTx(ctx, l.q, apidb.Everyone, asked, nil)
 	var refused *commandstore.RefusedError
 	switch {
