@@ -10,7 +10,7 @@ import pytest
 from conftest import breaks, json
 from test_worker import UNAVAILABLE, WorkGateway, play, settled, working
 
-from jobweaver import Attempt, NotRetryable, Snooze
+from jobweaver import Attempt, NotRetryable, Snooze, Worker
 
 BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
 
@@ -290,6 +290,36 @@ def test_a_handler_may_save_when_its_worker_stops(asynchronous: bool) -> None:
             await task
             assert gateway.saves == [{"token": "a", "number": 1, "checkpoint": "so far"}]
             assert gateway.results == [{"token": "a", "status": "SNOOZED", "delayMs": 1}]
+
+    play(main)
+
+
+@pytest.mark.parametrize("blocking", [False, True], ids=["caller's loop", "own loop"])
+def test_what_a_coroutine_has_done_is_saved_though_it_is_cancelled_meanwhile(blocking: bool) -> None:
+    calls: list[str] = []
+
+    async def handle(attempt: Attempt) -> str:
+        charge = await attempt.astep("charge", lambda: calls.append("charge") or "charged")
+        if attempt.attempt == 1:
+            await attempt.asave("not reached")
+        return charge
+
+    async def main() -> None:
+        gateway = WorkGateway()
+        for attempt in (1, 2):
+            worker = Worker(gateway.client(), concurrency=1, heartbeat=0.005, grace=0)
+            worker.handler("A", blocking=blocking)(handle)
+            running = asyncio.create_task(worker.serve())
+            if attempt == 1:
+                gateway.instead["steps"].append(lambda worker=worker: worker.stop() or UNAVAILABLE())  # type: ignore[misc]
+            await gateway.offer("a", attempt=attempt)
+            await gateway.until(lambda n=attempt: len(gateway.results) == n)  # type: ignore[misc]
+            worker.stop()
+            await running
+        assert [s["name"] for s in gateway.step_saves] == ["charge", "charge"]
+        assert (calls, gateway.saves) == (["charge"], [])
+        assert [r["status"] for r in gateway.results] == ["SNOOZED", "COMPLETED"]
+        assert gateway.results[1]["output"] == "charged"
 
     play(main)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import math
@@ -89,7 +90,7 @@ class Attempt:
         self._wait(self.asave(value))
 
     async def asave(self, value: Any) -> None:
-        await self._there(self._kept.save(value))
+        await _to_its_end(self._there(self._kept.save(value)))
 
     def step(self, name: str, run: Callable[[], T]) -> T:
         """Runs a part of the handler and remembers its result.
@@ -120,7 +121,7 @@ class Attempt:
         except BaseException:
             self._kept.free(name)
             raise
-        return await self._there(self._kept.remember(name, value, time.monotonic() - began))
+        return await _to_its_end(self._there(self._kept.remember(name, value, time.monotonic() - began)))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Pauses between steps without keeping a slot: it raises Snooze until the time has passed, and then returns."""
@@ -230,6 +231,23 @@ class Attempt:
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits a save to its end even if the caller is cancelled meanwhile, since the step has had its effect.
+
+    The caller is cancelled after that. A save ends soon: it is not repeated once the attempt is lost.
+    """
+    saving = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(saving)
+    except asyncio.CancelledError:
+        while not saving.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({saving})
+        if not saving.cancelled():
+            saving.exception()  # else it is never retrieved
+        raise
 
 
 def _unsaved() -> Checkpoint:
