@@ -298,9 +298,8 @@ export class Worker<Types extends object = AnyJobTypes> {
     this.#threads.push(threads);
     return async (held, context) => {
       const { attempt, store } = held;
-      const { numbers, stringify } = codec;
       const ask = (waits: WorkWait[]) => this.#ask(held, waits);
-      return (await threads.run({ attempt, context, numbers, stringify, store, ask })) || undefined;
+      return (await threads.run({ attempt, context, codec, store, ask })) || undefined;
     };
   }
 
