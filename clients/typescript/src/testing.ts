@@ -93,11 +93,11 @@ export class TestJob {
         save((): KeptStep => {
           const known = this.steps.find((step) => step.name === name);
           if (known) {
-            return known;
+            return structuredClone(known);
           }
           const step = { name, ...(result === undefined ? {} : { result: codec.parse(result) }), ...(until === undefined ? {} : { until }) };
           this.steps.push(step);
-          ran.steps.push(step);
+          ran.steps.push(structuredClone(step));
           return structuredClone(step);
         }),
       readSteps: async () => structuredClone(this.steps),

@@ -72,3 +72,21 @@ test("handlers, failures and waits are seen", async () => {
   assert.ok(failed.error instanceof NotRetryable);
   assert.equal((await new TestJob().run(() => Promise.reject(new WaitForCallback(5_000)), null)).waitMs, 5_000);
 });
+
+test("a handler and a test may change what they get of a step: the stored result stays", async () => {
+  const job = new TestJob();
+  const order = jobs.task("ORDER", {
+    run: async (_: null, { step }) => {
+      const one = await step("one", () => {
+        job.steps.push({ name: "one", result: { of: "the other attempt" } }); // which overlaps
+        return {};
+      });
+      const two = await step("two", () => ({ count: 1 }));
+      return Object.assign(one, two, { count: 2 });
+    },
+  });
+  const ran = await job.next(order, null);
+  ran.steps.forEach((step) => Object.assign(step.result as object, { count: 3 }));
+  assert.deepEqual(ran.output, { of: "the other attempt", count: 2 });
+  assert.deepEqual(job.steps, [{ name: "one", result: { of: "the other attempt" } }, { name: "two", result: { count: 1 } }]);
+});
