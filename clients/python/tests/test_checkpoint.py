@@ -202,6 +202,34 @@ def test_what_cannot_be_remembered_fails_the_job(handle: Callable[[Attempt], Any
     assert message in result["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("", "must not be empty"),
+        ("é" * 201, "must have at most 200 characters"),
+        ("a\nb", "must contain neither control characters nor surrogates: \"a\\nb\""),
+        ("a\x85", "control characters"),
+        ("a\ud800", "surrogates"),
+    ],
+)
+def test_a_name_that_the_gateway_refuses_fails_the_job_before_anything_runs(name: str, wrong: str) -> None:
+    def fails(begin: Callable[[Attempt], Any]) -> None:
+        gateway = attempts(begin, 1)
+        result = gateway.results[0]
+        assert (result["status"], result["errorCode"], result["retryable"]) == ("FAILED", "API.INVALID_JOB_REQUEST", False)
+        assert wrong in result["message"]
+        assert gateway.step_saves == []
+
+    fails(lambda a: a.step(name, lambda: pytest.fail("it runs")))
+    fails(lambda a: a.sleep(name, 1))
+    if name:
+        fails(lambda a: a.receive("B", name=name))
+
+
+def test_a_name_may_have_200_characters_of_any_script() -> None:
+    assert attempts(lambda a: a.step("\U0001f980" * 200, lambda: 7), 1).results[0]["output"] == 7
+
+
 def test_a_save_is_repeated_until_it_is_stored() -> None:
     gateway = attempts(lambda a: a.save(1), 1, settled(503), breaks(), settled(200))
     assert gateway.results[0]["status"] == "COMPLETED"

@@ -32,6 +32,7 @@ export interface Store {
 const maxBytes = 65_536; // of a checkpoint
 const maxResult = 262_144; // bytes
 const longestSnoozeMs = 30 * 86_400_000; // that the gateway accepts
+const maxName = 200; // characters that the gateway accepts
 const shownResult = 1_000; // characters of a result in the message of an error
 
 /** The checkpoint of an attempt, and its steps, which are kept one by one. */
@@ -103,9 +104,17 @@ export class Checkpoint {
     }
   }
 
-  /** Takes a name for something that is kept elsewhere than with the steps: no step of the attempt may have it. */
+  /**
+   * Takes a name for something that is kept elsewhere than with the steps: no step of the attempt may have it. It refuses a name that
+   * the gateway would refuse only after the step has run.
+   */
   use(name: string): void {
     this.#signal.throwIfAborted();
+    const wrong = nameFlaw(name);
+    if (wrong !== undefined) {
+      const shown = JSON.stringify(name.slice(0, maxName));
+      throw new NotRetryable(`the name of a step, sleep or wait ${wrong}: ${shown}`, { errorCode: "API.INVALID_JOB_REQUEST" });
+    }
     if (this.#used.has(name)) {
       throw repeated(`the attempt has two steps of the name ${name}`);
     }
@@ -154,6 +163,16 @@ export class Checkpoint {
       throw error instanceof Outcome ? unkept(error.message, error.result.errorCode ?? undefined) : error;
     }
   }
+}
+
+function nameFlaw(name: string): string | undefined {
+  if (name === "") {
+    return "must not be empty";
+  }
+  if ([...name].length > maxName) {
+    return `must have at most ${maxName} characters`;
+  }
+  return /[\p{Cc}\p{Cs}]/u.test(name) ? "must contain neither control characters nor half of a surrogate pair" : undefined;
 }
 
 function isSleep(step: KeptStep): step is KeptStep & { until: string } {

@@ -29,6 +29,7 @@ const (
 	StepRepeated   = "WORKER.STEP_REPEATED"
 	NoSteps        = "WORKER.NO_STEPS"
 	NotJSON        = "WORKER.INVALID_OUTPUT"
+	InvalidName    = "API.INVALID_JOB_REQUEST" // as a gateway refuses it
 )
 
 // Checkpoint is the checkpoint of an attempt, and its steps. It may be used by several goroutines.

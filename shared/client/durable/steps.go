@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Snooze is an error with which a handler asks to run again after a time. No retry is counted.
@@ -20,6 +23,7 @@ const MaxResult = 256 << 10
 const (
 	longestSnooze = 30 * 24 * time.Hour // that a gateway accepts
 	shownResult   = 1 << 10             // bytes of a result in the message of a failure
+	maxName       = 200                 // characters that a gateway accepts
 )
 
 // Kept is a step that has ended, or a sleep, as it is kept for the later attempts of its job.
@@ -102,10 +106,13 @@ func Sleep(ctx context.Context, c *Checkpoint, name string, d time.Duration) err
 }
 
 // Use takes a name for something that is kept elsewhere than with the steps. It refuses a name that a step or another
-// such thing of the attempt has.
+// such thing of the attempt has, and one that a gateway would refuse only after the step has run.
 func (c *Checkpoint) Use(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if wrong := checkName(name); wrong != "" {
+		return &Failure{InvalidName, fmt.Sprintf("the name of a step, sleep or wait %s: %.300q", wrong, name)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,6 +121,21 @@ func (c *Checkpoint) Use(ctx context.Context, name string) error {
 	}
 	c.used[name] = true
 	return nil
+}
+
+// checkName returns what is wrong with a name, or "".
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "must not be empty"
+	case utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("must have at most %d characters", maxName)
+	case !utf8.ValidString(name):
+		return "must be valid UTF-8"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "must not contain control characters"
+	}
+	return ""
 }
 
 // begin returns the step of this name that an earlier attempt has saved. It refuses a name that the attempt has used,

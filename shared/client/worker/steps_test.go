@@ -182,3 +182,52 @@ func TestAStepThatEndsAfterItsAttemptShouldHaveEndedIsSaved(t *testing.T) {
 		}
 	})
 }
+
+func TestANameThatTheGatewayRefusesFailsTheJobBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]string{
+		"":                       `must not be empty: ""`,
+		strings.Repeat("é", 201): "must have at most 200 characters",
+		"a\nb":                   `must not contain control characters: "a\nb"`,
+		"a\u0085":                "must not contain control characters",
+		"a\xff":                  "must be valid UTF-8",
+	} {
+		for kind, begin := range map[string]func(ctx context.Context, a *worker.Attempt) error{
+			"step": func(ctx context.Context, a *worker.Attempt) error {
+				_, err := durable.Step(ctx, a.Checkpoint, name, func(context.Context) (any, error) {
+					t.Errorf("step %q runs", name)
+					return nil, nil
+				})
+				return err
+			},
+			"sleep": func(ctx context.Context, a *worker.Attempt) error {
+				return durable.Sleep(ctx, a.Checkpoint, name, time.Hour)
+			},
+			"wait": func(ctx context.Context, a *worker.Attempt) error {
+				_, err := worker.Receive(ctx, a, name, worker.EventWait{Type: "B"})
+				return err
+			},
+		} {
+			work(t, worker.Options{}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+				return nil, begin(ctx, a)
+			}, func(g *gateway) {
+				g.waiting("a")
+				after(time.Second)
+				r := g.one("a")
+				if r.Status != client.Failed || r.ErrorCode != durable.InvalidName || *r.Retryable || len(g.steps) != 0 ||
+					!strings.Contains(r.Message, wrong) {
+					t.Errorf("%s %q ended as %+v after %d saves", kind, name, r, len(g.steps))
+				}
+			})
+		}
+	}
+	work(t, worker.Options{}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+		return durable.Step(ctx, a.Checkpoint, strings.Repeat("é", 200), func(context.Context) (int, error) { return 7, nil })
+	}, func(g *gateway) {
+		g.waiting("a")
+		after(time.Second)
+		if r := g.one("a"); string(r.Output) != "7" {
+			t.Errorf("ended as %+v", r)
+		}
+	})
+}

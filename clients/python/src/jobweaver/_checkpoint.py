@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from .attempt import NotRetryable, Outcome, Snooze
 MAX_BYTES = 65_536  # of a checkpoint
 MAX_RESULT = 262_144  # bytes
 LONGEST_SNOOZE = 30 * 86_400.0  # that the gateway accepts
+MAX_NAME = 200  # characters that the gateway accepts
 SHOWN_RESULT = 1_000  # characters of a result in the message of an error
 
 
@@ -85,7 +87,13 @@ class Checkpoint:
             self.own = json.loads(text)
 
     def use(self, name: str) -> None:
-        """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name."""
+        """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name.
+
+        It refuses a name that the gateway would refuse only after the step has run.
+        """
+        if wrong := _name_flaw(name):
+            text = f"the name of a step, sleep or wait {wrong}: {json.dumps(name[:MAX_NAME])}"
+            raise NotRetryable(text, error_code="API.INVALID_JOB_REQUEST")
         if name in self._used:
             raise NotRetryable(f"the attempt has two steps of the name {name}", error_code="WORKER.STEP_REPEATED")
         self._used.add(name)
@@ -135,6 +143,16 @@ class Checkpoint:
                     self.free(name)
                     raise
         return self._earlier.get(name)
+
+
+def _name_flaw(name: str) -> str | None:
+    if not name:
+        return "must not be empty"
+    if len(name) > MAX_NAME:
+        return f"must have at most {MAX_NAME} characters"
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        return "must contain neither control characters nor surrogates"
+    return None
 
 
 def _step(kept: KeptStep) -> KeptStep:
