@@ -1,6 +1,9 @@
 """Checkpoints, steps and sleeps of handlers, in threads and in the event loop."""
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -207,7 +210,7 @@ def test_what_cannot_be_remembered_fails_the_job(handle: Callable[[Attempt], Any
     [
         ("", "must not be empty"),
         ("é" * 201, "must have at most 200 characters"),
-        ("a\nb", "must contain neither control characters nor surrogates: \"a\\nb\""),
+        ("a\nb", 'must contain neither control characters nor surrogates: "a\\nb"'),
         ("a\x85", "control characters"),
         ("a\ud800", "surrogates"),
     ],
@@ -348,6 +351,111 @@ def test_what_a_coroutine_has_done_is_saved_though_it_is_cancelled_meanwhile(blo
         assert (calls, gateway.saves) == (["charge"], [])
         assert [r["status"] for r in gateway.results] == ["SNOOZED", "COMPLETED"]
         assert gateway.results[1]["output"] == "charged"
+
+    play(main)
+
+
+KINDS = pytest.mark.parametrize("kind", ["threads", "caller's loop", "own loop"])
+
+
+def in_thread(steps: Callable[[], object]) -> None:
+    def run() -> None:
+        with contextlib.suppress(InterruptedError):
+            steps()
+
+    threading.Thread(target=run).start()
+
+
+def beside(kind: str, calls: list[str], other: str, seconds: float) -> Callable[[Attempt], Any]:
+    """A handler that sleeps or fails beside a step, which another one follows."""
+
+    def fail() -> None:
+        raise NotRetryable("no")
+
+    def charge() -> None:
+        calls.append("charge")
+        time.sleep(seconds)
+
+    async def acharge() -> None:
+        calls.append("charge")
+        await asyncio.sleep(seconds)
+
+    def both(attempt: Attempt) -> None:
+        attempt.step("charge", charge)
+        attempt.step("mail", lambda: calls.append("mail"))
+
+    async def aboth(attempt: Attempt) -> None:
+        await attempt.astep("charge", acharge)
+        await attempt.astep("mail", lambda: calls.append("mail"))
+
+    def handle(attempt: Attempt) -> None:
+        in_thread(lambda: both(attempt))
+        while not calls:
+            time.sleep(0.001)
+        if other == "sleep":
+            attempt.sleep("cool off", 60)
+        attempt.step("fail", fail)
+
+    async def handle_async(attempt: Attempt) -> None:
+        await asyncio.gather(aboth(attempt), attempt.asleep("cool off", 60) if other == "sleep" else attempt.astep("fail", fail))
+
+    return handle if kind == "threads" else handle_async
+
+
+def run_beside(kind: str, handler: Callable[[Attempt], Any], gateway: WorkGateway, **options: Any) -> None:
+    async def main() -> None:
+        worker = Worker(gateway.client(), concurrency=1, heartbeat=0.005, grace=30)
+        worker.handler("A", blocking=kind == "own loop")(handler)
+        running = asyncio.create_task(worker.serve())
+        await gateway.offer("a", **options)
+        await gateway.until(lambda: len(gateway.results) == 1)
+        worker.stop()
+        await running
+
+    play(main)
+
+
+@KINDS
+@pytest.mark.parametrize("other", ["sleep", "fail"])
+def test_an_attempt_ends_after_the_steps_that_its_handler_leaves_running(kind: str, other: str) -> None:
+    calls: list[str] = []
+    gateway = WorkGateway()
+    run_beside(kind, beside(kind, calls, other, 0.2), gateway)
+    assert gateway.results[0]["status"] == ("SNOOZED" if other == "sleep" else "FAILED")
+    assert (calls, [name for name in gateway.steps if name != "cool off"]) == (["charge"], ["charge"])
+
+
+@pytest.mark.parametrize("kind", ["caller's loop", "own loop"])
+def test_a_step_that_runs_on_is_cancelled_with_its_attempt(kind: str) -> None:
+    calls: list[str] = []
+    gateway = WorkGateway()
+    run_beside(kind, beside(kind, calls, "sleep", 60), gateway, seconds=0.3)
+    assert (gateway.results[0]["status"], calls, list(gateway.steps)) == ("SNOOZED", ["charge"], ["cool off"])
+
+
+def test_a_lost_attempt_waits_for_no_step() -> None:
+    calls: list[str] = []
+    end = threading.Event()
+
+    def handle(attempt: Attempt) -> None:
+        def deaf() -> None:
+            calls.append("deaf")
+            end.wait(20)
+
+        if not calls:
+            in_thread(lambda: attempt.step("deaf", deaf))
+            while not calls:
+                time.sleep(0.001)
+
+    async def main() -> None:
+        async with working(handle) as (gateway, _, _):
+            gateway.lost.append("a")
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.heartbeats) > 0)
+            await gateway.offer("b")
+            await gateway.until(lambda: len(gateway.results) == 1)
+            assert (gateway.results[0]["token"], calls, end.is_set()) == ("b", ["deaf"], False)
+            end.set()
 
     play(main)
 

@@ -1,4 +1,5 @@
 import { NotRetryable, Outcome, Snooze } from "./attempt.js";
+import { JobWeaverError } from "./errors.js";
 import { type Codec, jsonOf } from "./json.js";
 
 /** A step that has ended, or a sleep, as it is kept for the later attempts of its job. */
@@ -39,6 +40,8 @@ const shownResult = 1_000; // characters of a result in the message of an error
 export class Checkpoint {
   #own: unknown;
   readonly #used = new Set<string>();
+  readonly #running = new Set<Promise<unknown>>(); // steps, until their results are kept
+  #closed = false; // no further step begins
   readonly #signal: AbortSignal;
   readonly #codec: Codec;
   readonly #store: Store;
@@ -78,7 +81,26 @@ export class Checkpoint {
     await saved;
   }
 
+  /**
+   * Lets no further step begin, and resolves when the results of those that run are kept. It is called after the handler has ended, and
+   * before the attempt is settled: a handler may end while its steps run, and their results would be refused.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#running);
+  }
+
   async step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+    if (this.#closed) {
+      throw new JobWeaverError(`step ${name} does not run: the handler has ended`);
+    }
+    const step = this.#step(name, run);
+    const over = step.catch(() => undefined).finally(() => this.#running.delete(over));
+    this.#running.add(over);
+    return step;
+  }
+
+  async #step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     const kept = (await this.#begin(name)) ?? (await this.#run(name, run));
     if (isSleep(kept)) {
       throw anotherKind(name);

@@ -112,7 +112,7 @@ export class TestJob {
     const attempt = this.#attempt(handler, payload, checkpoint.own);
     const call = async () => (typeof handler === "function" ? handler(attempt, context) : handler.handle(attempt, context));
     try {
-      const output = await Promise.race([call(), killed]);
+      const output = await Promise.race([call().finally(() => checkpoint.close()), killed]);
       return output === died ? ran : { ...ran, output };
     } catch (error) {
       return { ...ran, ...outcomeOf(error) };

@@ -79,6 +79,14 @@ test("a blocking handler that awaits sees the signal of its attempt", async (t) 
   assert.deepEqual(gateway.results[0], { token: "a", status: "FAILED", message: "the attempt should end: cancelled" });
 });
 
+test("an attempt of a blocking handler ends after the steps that the handler leaves running", async (t) => {
+  const { gateway } = start(t);
+  gateway.offer("a", { payload: { do: "beside" } });
+  await gateway.until(() => gateway.results.length === 1);
+  assert.deepEqual(gateway.results[0], { token: "a", status: "SNOOZED", delayMs: 60_000 });
+  assert.deepEqual(gateway.stepSaves.map(({ name }) => name), ["cool off", "slow"]);
+});
+
 test('with numbers "lossless" no number of a call or a wait of a blocking handler changes', async (t) => {
   const { gateway } = start(t, {}, "lossless");
   for (const what of ["call", "receive"]) {

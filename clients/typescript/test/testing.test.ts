@@ -116,3 +116,10 @@ test("a name that the gateway refuses fails the job before anything runs", async
   const { output } = await new TestJob().run((_, { step }) => step("🦀".repeat(200), () => 7), null);
   assert.equal(output, 7);
 });
+
+test("an attempt has the steps that its handler leaves running", async () => {
+  const job = new TestJob();
+  const slow = () => new Promise((resolve) => setTimeout(() => resolve(7), 20));
+  const ran = await job.next((_, { step, sleep }) => Promise.all([step("charge", slow), sleep("cool off", 1_000)]), null);
+  assert.deepEqual([ran.snoozeMs, ran.steps.map(({ name, result }) => [name, result])], [1_000, [["cool off", undefined], ["charge", 7]]]);
+});

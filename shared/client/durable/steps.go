@@ -47,17 +47,64 @@ type Steps struct {
 // KeepSteps lets the attempt have steps. A worker calls it before the handler begins.
 func (c *Checkpoint) KeepSteps(s Steps) { c.steps = s }
 
+// Close lets no further step begin. It returns a channel that is closed when the results of the steps that run are
+// saved. A worker calls it after the handler has returned, and does not settle the attempt before: a handler may return
+// while goroutines of its run steps, and their results would be refused.
+func (c *Checkpoint) Close() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.checkIdle()
+	}
+	return c.idle
+}
+
+// enter counts a step that begins. It returns false if none may begin.
+func (c *Checkpoint) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.running++
+	return true
+}
+
+func (c *Checkpoint) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+	if c.closed {
+		c.checkIdle()
+	}
+}
+
+// checkIdle is called with mu locked, after closed is set. No step begins then, so running is 0 once.
+func (c *Checkpoint) checkIdle() {
+	if c.running == 0 {
+		close(c.idle)
+	}
+}
+
 // Step runs a part of a handler and remembers its result. If an attempt of the job has a result of this name already,
 // Step returns that, and does not run it again. Either way the result has been through JSON.
 //
 // A step that fails is not remembered. If the process dies after run has had its effect and before the result is
 // stored, the step runs again: give the systems that it calls the job's id and the step's name as idempotency key.
 //
+// Steps may run side by side in goroutines. If the handler returns while steps run, its attempt ends when their results
+// are saved; none begins after that.
+//
 // Each step of an attempt has another name; for the steps of a loop add an index. A name that no code uses any more is
 // ignored. A result has at most 256 KiB of JSON, and a job at most 1,000 steps with 16 MiB.
 func Step[T any](
 	ctx context.Context, c *Checkpoint, name string, run func(ctx context.Context) (T, error),
 ) (result T, err error) {
+	if !c.enter() {
+		return result, fmt.Errorf("step %q does not run: the handler has returned: %w", name, ErrOver)
+	}
+	defer c.leave()
 	known, found, err := c.begin(ctx, name)
 	if err != nil {
 		return result, err

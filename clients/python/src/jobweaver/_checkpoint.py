@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -59,6 +61,14 @@ class Store(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Running:
+    """A step that runs, or whose result is being kept."""
+
+    over: Future[None]
+    cancel: Callable[[], object]
+
+
 class Checkpoint:
     """What an attempt has saved, and its steps, which are kept one by one. Its coroutines run in the worker's event loop."""
 
@@ -71,6 +81,8 @@ class Checkpoint:
     ) -> None:
         self.own, self._store, self._now = saved, store, now
         self._used: set[str] = set()
+        self._running: set[Running] = set()
+        self._closed = False  # no further step begins
         self._number = 0
         self._saving, self._reading = asyncio.Lock(), asyncio.Lock()
         self._earlier: dict[str, KeptStep] | None = {} if attempt == 1 else None  # None: not yet read
@@ -85,6 +97,28 @@ class Checkpoint:
             self._number += 1
             await self._store.save(self._number, text)
             self.own = json.loads(text)
+
+    @contextmanager
+    def running(self, name: str, cancel: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Counts a step until its result is kept. Any thread may enter it."""
+        step = Running(Future(), cancel)
+        self._running.add(step)  # before it reads _closed: close() sets _closed before it lists the steps, and misses none
+        try:
+            if self._closed:
+                raise InterruptedError(f"step {name} does not run: the handler has ended")
+            yield
+        finally:
+            self._running.discard(step)
+            step.over.set_result(None)
+
+    def close(self) -> list[Running]:
+        """Lets no further step begin, and returns those that run.
+
+        It is called after the handler has ended, and before the attempt is settled: a handler may end while its steps run, and
+        their results would be refused.
+        """
+        self._closed = True
+        return list(self._running)
 
     def use(self, name: str) -> None:
         """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name.

@@ -23,6 +23,10 @@ export default async function compute({ payload, checkpoint, attempt }: Attempt<
       return new Map([[1, 2]]);
     case "call":
       return context.call(new JobWeaver({ url: "http://none" }).task("B", {}), { id: payload.id });
+    case "beside": {
+      const slow = () => new Promise((resolve) => setTimeout(() => resolve(7), 100));
+      return Promise.all([context.step("slow", slow), context.sleep("cool off", 60_000)]);
+    }
     case "receive":
       return context.receive("B", { match: { id: payload.id } });
     case "exit":
