@@ -94,7 +94,11 @@ export class Checkpoint {
     if (this.#closed) {
       throw new JobWeaverError(`step ${name} does not run: the handler has ended`);
     }
-    const step = this.#step(name, run);
+    return this.awaited(this.#step(name, run));
+  }
+
+  /** Lets close() wait for a step, or for a save, and returns it. */
+  awaited<T>(step: Promise<T>): Promise<T> {
     const over = step.catch(() => undefined).finally(() => this.#running.delete(over));
     this.#running.add(over);
     return step;

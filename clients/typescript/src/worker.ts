@@ -300,7 +300,9 @@ export class Worker<Types extends object = AnyJobTypes> {
     const threads = new Threads(handler.module);
     this.#threads.push(threads);
     return async (held, context) => {
-      const { attempt, store } = held;
+      const { attempt, checkpoint } = held;
+      // The thread may be terminated while the result of a step is being saved.
+      const store: Store = { ...held.store, saveStep: (step) => checkpoint.awaited(held.store.saveStep(step)) };
       const ask = (waits: WorkWait[]) => this.#ask(held, waits);
       return (await threads.run({ attempt, context, codec, store, ask })) || undefined;
     };

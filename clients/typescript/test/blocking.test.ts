@@ -87,6 +87,23 @@ test("an attempt of a blocking handler ends after the steps that the handler lea
   assert.deepEqual(gateway.stepSaves.map(({ name }) => name), ["cool off", "slow"]);
 });
 
+test("the result of a step is saved though its thread is terminated meanwhile", async (t) => {
+  const { gateway } = start(t);
+  const begin = Date.now();
+  const away = json(503, { status: 503, errorCode: "API.UNAVAILABLE", message: "away" });
+  const answer = () => {
+    if (Date.now() < begin + 5_500) {
+      gateway.instead.steps!.push(answer);
+    }
+    return away();
+  };
+  gateway.instead.steps!.push(answer);
+  gateway.offer("a", { payload: { do: "outlive" }, deadline: new Date(begin + 100).toISOString() });
+  await gateway.until(() => gateway.results.length === 1);
+  assert.equal(gateway.results[0]!.errorCode, "WORKER.TIMEOUT");
+  assert.deepEqual(gateway.steps.get("charge"), { name: "charge", result: 7, until: null });
+});
+
 test('with numbers "lossless" no number of a call or a wait of a blocking handler changes', async (t) => {
   const { gateway } = start(t, {}, "lossless");
   for (const what of ["call", "receive"]) {

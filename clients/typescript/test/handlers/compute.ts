@@ -27,6 +27,9 @@ export default async function compute({ payload, checkpoint, attempt }: Attempt<
       const slow = () => new Promise((resolve) => setTimeout(() => resolve(7), 100));
       return Promise.all([context.step("slow", slow), context.sleep("cool off", 60_000)]);
     }
+    case "outlive":
+      void context.step("charge", () => 7);
+      return new Promise(() => undefined); // does not end with its signal
     case "receive":
       return context.receive("B", { match: { id: payload.id } });
     case "exit":
