@@ -1,6 +1,9 @@
 """Checkpoints, steps and sleeps of handlers, in threads and in the event loop."""
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 from conftest import breaks, json
 from test_worker import UNAVAILABLE, WorkGateway, play, settled, working
 
-from jobweaver import Attempt, NotRetryable, Snooze
+from jobweaver import Attempt, NotRetryable, Snooze, Worker
 
 BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
 
@@ -202,6 +205,34 @@ def test_what_cannot_be_remembered_fails_the_job(handle: Callable[[Attempt], Any
     assert message in result["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("", "must not be empty"),
+        ("é" * 201, "must have at most 200 characters"),
+        ("a\nb", 'must contain neither control characters nor surrogates: "a\\nb"'),
+        ("a\x85", "control characters"),
+        ("a\ud800", "surrogates"),
+    ],
+)
+def test_a_name_that_the_gateway_refuses_fails_the_job_before_anything_runs(name: str, wrong: str) -> None:
+    def fails(begin: Callable[[Attempt], Any]) -> None:
+        gateway = attempts(begin, 1)
+        result = gateway.results[0]
+        assert (result["status"], result["errorCode"], result["retryable"]) == ("FAILED", "API.INVALID_JOB_REQUEST", False)
+        assert wrong in result["message"]
+        assert gateway.step_saves == []
+
+    fails(lambda a: a.step(name, lambda: pytest.fail("it runs")))
+    fails(lambda a: a.sleep(name, 1))
+    if name:
+        fails(lambda a: a.receive("B", name=name))
+
+
+def test_a_name_may_have_200_characters_of_any_script() -> None:
+    assert attempts(lambda a: a.step("\U0001f980" * 200, lambda: 7), 1).results[0]["output"] == 7
+
+
 def test_a_save_is_repeated_until_it_is_stored() -> None:
     gateway = attempts(lambda a: a.save(1), 1, settled(503), breaks(), settled(200))
     assert gateway.results[0]["status"] == "COMPLETED"
@@ -290,6 +321,141 @@ def test_a_handler_may_save_when_its_worker_stops(asynchronous: bool) -> None:
             await task
             assert gateway.saves == [{"token": "a", "number": 1, "checkpoint": "so far"}]
             assert gateway.results == [{"token": "a", "status": "SNOOZED", "delayMs": 1}]
+
+    play(main)
+
+
+@pytest.mark.parametrize("blocking", [False, True], ids=["caller's loop", "own loop"])
+def test_what_a_coroutine_has_done_is_saved_though_it_is_cancelled_meanwhile(blocking: bool) -> None:
+    calls: list[str] = []
+
+    async def handle(attempt: Attempt) -> str:
+        charge = await attempt.astep("charge", lambda: calls.append("charge") or "charged")
+        if attempt.attempt == 1:
+            await attempt.asave("not reached")
+        return charge
+
+    async def main() -> None:
+        gateway = WorkGateway()
+        for attempt in (1, 2):
+            worker = Worker(gateway.client(), concurrency=1, heartbeat=0.005, grace=0)
+            worker.handler("A", blocking=blocking)(handle)
+            running = asyncio.create_task(worker.serve())
+            if attempt == 1:
+                gateway.instead["steps"].append(lambda worker=worker: worker.stop() or UNAVAILABLE())  # type: ignore[misc]
+            await gateway.offer("a", attempt=attempt)
+            await gateway.until(lambda n=attempt: len(gateway.results) == n)  # type: ignore[misc]
+            worker.stop()
+            await running
+        assert [s["name"] for s in gateway.step_saves] == ["charge", "charge"]
+        assert (calls, gateway.saves) == (["charge"], [])
+        assert [r["status"] for r in gateway.results] == ["SNOOZED", "COMPLETED"]
+        assert gateway.results[1]["output"] == "charged"
+
+    play(main)
+
+
+KINDS = pytest.mark.parametrize("kind", ["threads", "caller's loop", "own loop"])
+
+
+def in_thread(steps: Callable[[], object]) -> None:
+    def run() -> None:
+        with contextlib.suppress(InterruptedError):
+            steps()
+
+    threading.Thread(target=run).start()
+
+
+def beside(kind: str, calls: list[str], other: str, seconds: float) -> Callable[[Attempt], Any]:
+    """A handler that sleeps or fails beside a step, which another one follows."""
+
+    def fail() -> None:
+        raise NotRetryable("no")
+
+    def charge() -> None:
+        calls.append("charge")
+        time.sleep(seconds)
+
+    async def acharge() -> None:
+        calls.append("charge")
+        await asyncio.sleep(seconds)
+
+    def both(attempt: Attempt) -> None:
+        attempt.step("charge", charge)
+        attempt.step("mail", lambda: calls.append("mail"))
+
+    async def aboth(attempt: Attempt) -> None:
+        await attempt.astep("charge", acharge)
+        await attempt.astep("mail", lambda: calls.append("mail"))
+
+    def handle(attempt: Attempt) -> None:
+        in_thread(lambda: both(attempt))
+        while not calls:
+            time.sleep(0.001)
+        if other == "sleep":
+            attempt.sleep("cool off", 60)
+        attempt.step("fail", fail)
+
+    async def handle_async(attempt: Attempt) -> None:
+        await asyncio.gather(aboth(attempt), attempt.asleep("cool off", 60) if other == "sleep" else attempt.astep("fail", fail))
+
+    return handle if kind == "threads" else handle_async
+
+
+def run_beside(kind: str, handler: Callable[[Attempt], Any], gateway: WorkGateway, **options: Any) -> None:
+    async def main() -> None:
+        worker = Worker(gateway.client(), concurrency=1, heartbeat=0.005, grace=30)
+        worker.handler("A", blocking=kind == "own loop")(handler)
+        running = asyncio.create_task(worker.serve())
+        await gateway.offer("a", **options)
+        await gateway.until(lambda: len(gateway.results) == 1)
+        worker.stop()
+        await running
+
+    play(main)
+
+
+@KINDS
+@pytest.mark.parametrize("other", ["sleep", "fail"])
+def test_an_attempt_ends_after_the_steps_that_its_handler_leaves_running(kind: str, other: str) -> None:
+    calls: list[str] = []
+    gateway = WorkGateway()
+    run_beside(kind, beside(kind, calls, other, 0.2), gateway)
+    assert gateway.results[0]["status"] == ("SNOOZED" if other == "sleep" else "FAILED")
+    assert (calls, [name for name in gateway.steps if name != "cool off"]) == (["charge"], ["charge"])
+
+
+@pytest.mark.parametrize("kind", ["caller's loop", "own loop"])
+def test_a_step_that_runs_on_is_cancelled_with_its_attempt(kind: str) -> None:
+    calls: list[str] = []
+    gateway = WorkGateway()
+    run_beside(kind, beside(kind, calls, "sleep", 60), gateway, seconds=0.3)
+    assert (gateway.results[0]["status"], calls, list(gateway.steps)) == ("SNOOZED", ["charge"], ["cool off"])
+
+
+def test_a_lost_attempt_waits_for_no_step() -> None:
+    calls: list[str] = []
+    end = threading.Event()
+
+    def handle(attempt: Attempt) -> None:
+        def deaf() -> None:
+            calls.append("deaf")
+            end.wait(20)
+
+        if not calls:
+            in_thread(lambda: attempt.step("deaf", deaf))
+            while not calls:
+                time.sleep(0.001)
+
+    async def main() -> None:
+        async with working(handle) as (gateway, _, _):
+            gateway.lost.append("a")
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.heartbeats) > 0)
+            await gateway.offer("b")
+            await gateway.until(lambda: len(gateway.results) == 1)
+            assert (gateway.results[0]["token"], calls, end.is_set()) == ("b", ["deaf"], False)
+            end.set()
 
     play(main)
 

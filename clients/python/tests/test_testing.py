@@ -1,5 +1,6 @@
 """The test kit."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -85,3 +86,16 @@ def test_handlers_failures_and_waits_are_seen() -> None:
     assert (counted.output, job.saved, counted.saves) == ("done", {"at": 1}, [{"at": 1}])
     assert isinstance(TestJob().run(fail, None).error, NotRetryable)
     assert TestJob().run(hand_over, None).wait == 5
+
+
+def test_an_attempt_has_the_steps_that_its_handler_leaves_running() -> None:
+    async def handle(attempt: Attempt) -> None:
+        async def slow() -> int:
+            await asyncio.sleep(0.02)
+            return 7
+
+        await asyncio.gather(attempt.astep("charge", slow), attempt.asleep("cool off", 60))
+
+    ran = TestJob().next(handle, None)
+    assert ran.snooze == 60
+    assert [(step.name, step.result) for step in ran.steps] == [("cool off", None), ("charge", 7)]

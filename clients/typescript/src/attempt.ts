@@ -95,7 +95,8 @@ export interface AttemptContext {
    * Runs a part of the handler and remembers its result. If an attempt of the job has a result of this name already, it returns
    * that, and does not run it again. Either way the result has been through JSON. A step that fails is not remembered. If the
    * process dies after the step had its effect and before the result is stored, the step runs again: give the systems that it
-   * calls jobId and the step's name as idempotency key. Each step of an attempt has another name.
+   * calls jobId and the step's name as idempotency key. Each step of an attempt has another name. Steps may run side by side: if the
+   * handler ends while steps run, its attempt ends when their results are stored, and no further step begins.
    */
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Pauses between steps without keeping a slot: it throws a Snooze until the time has passed, and then resolves. */

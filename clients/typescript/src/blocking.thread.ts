@@ -61,7 +61,7 @@ async function run({ run: text, numbers }: Run): Promise<void> {
     const { default: handler } = await loading;
     abort.signal.throwIfAborted(); // while the module was loaded
     const attempt = { ...claimed, checkpoint: checkpoint.own };
-    const output: unknown = await handler(attempt, context);
+    const output: unknown = await (async () => handler(attempt, context))().finally(() => checkpoint.close());
     report({ output: output === undefined ? "" : jsonOf(output, "output", "the output", codec) });
   } catch (error) {
     const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };

@@ -3,7 +3,7 @@ import type { Worker as Thread } from "node:worker_threads";
 import type { AbortReason, Attempt, AttemptContext, Level, Result } from "./attempt.js";
 import { AttemptAborted, Outcome } from "./attempt.js";
 import type { NewStep, Store } from "./checkpoint.js";
-import type { Numbers } from "./json.js";
+import type { Codec, Numbers } from "./json.js";
 import type { Ask, WorkWait } from "./waits.js";
 
 /** To the thread of a blocking handler. */
@@ -33,9 +33,8 @@ type End = { output: string } | { error: string; stack: string | undefined; resu
 export interface Surroundings {
   readonly attempt: Attempt;
   readonly context: AttemptContext;
-  readonly numbers: Numbers;
+  readonly codec: Codec;
   readonly store: Store;
-  readonly stringify: (value: unknown) => string;
   readonly ask: Ask;
 }
 
@@ -68,8 +67,8 @@ export class Threads {
           ["exit", () => reject(signal.aborted ? (signal.reason as Error) : new Error("the handler has ended its thread"))],
         ];
         listeners.forEach(([event, listener]) => thread.on(event, listener));
-        const { attempt, numbers, stringify } = surroundings;
-        thread.postMessage({ run: stringify(attempt), numbers } satisfies Task);
+        const { attempt, codec } = surroundings;
+        thread.postMessage({ run: codec.stringify(attempt), numbers: codec.numbers } satisfies Task);
         signal.addEventListener("abort", abort, { once: true });
       });
       this.#idle.push(thread);
@@ -123,15 +122,15 @@ export class Threads {
     }
   }
 
-  async #answer(question: Question, { store, ask, stringify }: Surroundings): Promise<string | undefined> {
+  async #answer(question: Question, { store, ask, codec }: Surroundings): Promise<string | undefined> {
     if ("waits" in question) {
-      return stringify(await ask(JSON.parse(question.waits) as WorkWait[]));
+      return codec.stringify(await ask(codec.parse(question.waits) as WorkWait[]));
     }
     if ("step" in question) {
-      return stringify(await store.saveStep(question.step));
+      return codec.stringify(await store.saveStep(question.step));
     }
     if ("steps" in question) {
-      return stringify(await store.readSteps());
+      return codec.stringify(await store.readSteps());
     }
     await store.save(question.number, question.checkpoint);
     return undefined;

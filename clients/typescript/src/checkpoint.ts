@@ -1,4 +1,5 @@
 import { NotRetryable, Outcome, Snooze } from "./attempt.js";
+import { JobWeaverError } from "./errors.js";
 import { type Codec, jsonOf } from "./json.js";
 
 /** A step that has ended, or a sleep, as it is kept for the later attempts of its job. */
@@ -32,12 +33,15 @@ export interface Store {
 const maxBytes = 65_536; // of a checkpoint
 const maxResult = 262_144; // bytes
 const longestSnoozeMs = 30 * 86_400_000; // that the gateway accepts
+const maxName = 200; // characters that the gateway accepts
 const shownResult = 1_000; // characters of a result in the message of an error
 
 /** The checkpoint of an attempt, and its steps, which are kept one by one. */
 export class Checkpoint {
   #own: unknown;
   readonly #used = new Set<string>();
+  readonly #running = new Set<Promise<unknown>>(); // steps, until their results are kept
+  #closed = false; // no further step begins
   readonly #signal: AbortSignal;
   readonly #codec: Codec;
   readonly #store: Store;
@@ -77,7 +81,30 @@ export class Checkpoint {
     await saved;
   }
 
+  /**
+   * Lets no further step begin, and resolves when the results of those that run are kept. It is called after the handler has ended, and
+   * before the attempt is settled: a handler may end while its steps run, and their results would be refused.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#running);
+  }
+
   async step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+    if (this.#closed) {
+      throw new JobWeaverError(`step ${name} does not run: the handler has ended`);
+    }
+    return this.awaited(this.#step(name, run));
+  }
+
+  /** Lets close() wait for a step, or for a save, and returns it. */
+  awaited<T>(step: Promise<T>): Promise<T> {
+    const over = step.catch(() => undefined).finally(() => this.#running.delete(over));
+    this.#running.add(over);
+    return step;
+  }
+
+  async #step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     const kept = (await this.#begin(name)) ?? (await this.#run(name, run));
     if (isSleep(kept)) {
       throw anotherKind(name);
@@ -103,9 +130,17 @@ export class Checkpoint {
     }
   }
 
-  /** Takes a name for something that is kept elsewhere than with the steps: no step of the attempt may have it. */
+  /**
+   * Takes a name for something that is kept elsewhere than with the steps: no step of the attempt may have it. It refuses a name that
+   * the gateway would refuse only after the step has run.
+   */
   use(name: string): void {
     this.#signal.throwIfAborted();
+    const wrong = nameFlaw(name);
+    if (wrong !== undefined) {
+      const shown = JSON.stringify(name.slice(0, maxName));
+      throw new NotRetryable(`the name of a step, sleep or wait ${wrong}: ${shown}`, { errorCode: "API.INVALID_JOB_REQUEST" });
+    }
     if (this.#used.has(name)) {
       throw repeated(`the attempt has two steps of the name ${name}`);
     }
@@ -154,6 +189,16 @@ export class Checkpoint {
       throw error instanceof Outcome ? unkept(error.message, error.result.errorCode ?? undefined) : error;
     }
   }
+}
+
+function nameFlaw(name: string): string | undefined {
+  if (name === "") {
+    return "must not be empty";
+  }
+  if ([...name].length > maxName) {
+    return `must have at most ${maxName} characters`;
+  }
+  return /[\p{Cc}\p{Cs}]/u.test(name) ? "must contain neither control characters nor half of a surrogate pair" : undefined;
 }
 
 function isSleep(step: KeptStep): step is KeptStep & { until: string } {

@@ -93,11 +93,11 @@ export class TestJob {
         save((): KeptStep => {
           const known = this.steps.find((step) => step.name === name);
           if (known) {
-            return known;
+            return structuredClone(known);
           }
           const step = { name, ...(result === undefined ? {} : { result: codec.parse(result) }), ...(until === undefined ? {} : { until }) };
           this.steps.push(step);
-          ran.steps.push(step);
+          ran.steps.push(structuredClone(step));
           return structuredClone(step);
         }),
       readSteps: async () => structuredClone(this.steps),
@@ -112,7 +112,7 @@ export class TestJob {
     const attempt = this.#attempt(handler, payload, checkpoint.own);
     const call = async () => (typeof handler === "function" ? handler(attempt, context) : handler.handle(attempt, context));
     try {
-      const output = await Promise.race([call(), killed]);
+      const output = await Promise.race([call().finally(() => checkpoint.close()), killed]);
       return output === died ? ran : { ...ran, output };
     } catch (error) {
       return { ...ran, ...outcomeOf(error) };

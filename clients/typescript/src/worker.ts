@@ -22,6 +22,7 @@ interface Held {
   readonly checkpoint: Checkpoint;
   readonly store: Store;
   readonly abort: AbortController;
+  readonly gone: AbortController; // aborted when it is lost
   readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
   aliveAt: number; // when the last answered heartbeat was sent
@@ -201,6 +202,7 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   #start({ token, checkpoint: saved, ...claimed }: Schemas["WorkAttempt"], now: number): void {
     const abort = new AbortController();
+    const gone = new AbortController();
     const store: Store = {
       save: (number, value) => this.#save(held, number, value),
       saveStep: async ({ name, result, until, tookMs }) => {
@@ -211,7 +213,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     };
     const checkpoint = new Checkpoint(saved, claimed.attempt, abort.signal, this.#client.codec, store);
     const attempt = { ...claimed, checkpoint: checkpoint.own };
-    const held: Held = { token, attempt, checkpoint, store, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
+    const held: Held = { token, attempt, checkpoint, store, abort, gone, lines: [], aliveAt: Date.now(), settling: false, lost: false };
     this.#held.add(held);
     void this.#attempt(held, Date.parse(attempt.deadline) - now).finally(() => {
       this.#held.delete(held);
@@ -263,6 +265,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     } catch (error) {
       return jsonOfResult(this.#failed(held, error));
     } finally {
+      await Promise.race([held.checkpoint.close(), aborted(held.gone.signal)]);
       this.#running.delete(attempt.jobId);
     }
   }
@@ -297,10 +300,11 @@ export class Worker<Types extends object = AnyJobTypes> {
     const threads = new Threads(handler.module);
     this.#threads.push(threads);
     return async (held, context) => {
-      const { attempt, store } = held;
-      const { numbers, stringify } = codec;
+      const { attempt, checkpoint } = held;
+      // The thread may be terminated while the result of a step is being saved.
+      const store: Store = { ...held.store, saveStep: (step) => checkpoint.awaited(held.store.saveStep(step)) };
       const ask = (waits: WorkWait[]) => this.#ask(held, waits);
-      return (await threads.run({ attempt, context, numbers, stringify, store, ask })) || undefined;
+      return (await threads.run({ attempt, context, codec, store, ask })) || undefined;
     };
   }
 
@@ -498,6 +502,9 @@ export class Worker<Types extends object = AnyJobTypes> {
       held.lost ||= reason === "lost";
       held.overAt ??= Date.now();
       held.abort.abort(new AttemptAborted(reason));
+      if (held.lost) {
+        held.gone.abort();
+      }
     }
   }
 
@@ -517,6 +524,11 @@ export class Worker<Types extends object = AnyJobTypes> {
 }
 
 const encoder = new TextEncoder();
+
+/** Resolves when a signal is aborted. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve(), { once: true })));
+}
 
 function hasNews({ progress, lines }: Held): boolean {
   return progress !== undefined || lines.length > 0;

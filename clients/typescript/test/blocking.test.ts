@@ -3,13 +3,15 @@ import { test, type TestContext } from "node:test";
 import { Worker as Thread } from "node:worker_threads";
 
 import { type BlockingHandler, type Handlers, JobWeaver, Worker, type WorkerOptions } from "../src/index.js";
+import type { Numbers } from "../src/json.js";
+import { json } from "./gateway.js";
 import { WorkGateway } from "./workers.js";
 
 const compute: BlockingHandler = { blocking: true, module: new URL("./handlers/compute.js", import.meta.url) };
 
-function start(t: TestContext, options: Partial<WorkerOptions> = {}) {
+function start(t: TestContext, options: Partial<WorkerOptions> = {}, numbers: Numbers = "double") {
   const gateway = new WorkGateway();
-  const client = new JobWeaver(gateway.options);
+  const client = new JobWeaver({ ...gateway.options, numbers });
   const more = { heartbeatMs: 50, graceMs: 0, onError: () => undefined, ...options };
   const worker = new Worker(client, { handlers: { A: compute }, concurrency: 2, ...more });
   const run = worker.run();
@@ -75,6 +77,45 @@ test("a blocking handler that awaits sees the signal of its attempt", async (t) 
   gateway.cancelled.push("a");
   await gateway.until(() => gateway.results.length === 1);
   assert.deepEqual(gateway.results[0], { token: "a", status: "FAILED", message: "the attempt should end: cancelled" });
+});
+
+test("an attempt of a blocking handler ends after the steps that the handler leaves running", async (t) => {
+  const { gateway } = start(t);
+  gateway.offer("a", { payload: { do: "beside" } });
+  await gateway.until(() => gateway.results.length === 1);
+  assert.deepEqual(gateway.results[0], { token: "a", status: "SNOOZED", delayMs: 60_000 });
+  assert.deepEqual(gateway.stepSaves.map(({ name }) => name), ["cool off", "slow"]);
+});
+
+test("the result of a step is saved though its thread is terminated meanwhile", async (t) => {
+  const { gateway } = start(t);
+  const begin = Date.now();
+  const away = json(503, { status: 503, errorCode: "API.UNAVAILABLE", message: "away" });
+  const answer = () => {
+    if (Date.now() < begin + 5_500) {
+      gateway.instead.steps!.push(answer);
+    }
+    return away();
+  };
+  gateway.instead.steps!.push(answer);
+  gateway.offer("a", { payload: { do: "outlive" }, deadline: new Date(begin + 100).toISOString() });
+  await gateway.until(() => gateway.results.length === 1);
+  assert.equal(gateway.results[0]!.errorCode, "WORKER.TIMEOUT");
+  assert.deepEqual(gateway.steps.get("charge"), { name: "charge", result: 7, until: null });
+});
+
+test('with numbers "lossless" no number of a call or a wait of a blocking handler changes', async (t) => {
+  const { gateway } = start(t, {}, "lossless");
+  for (const what of ["call", "receive"]) {
+    gateway.instead.wait!.push(json(200, { delayMs: 1_000, waits: [] }));
+    const ids = `"token":"${what}","jobId":"${what}","traceId":"${what}","ownerId":null,"tags":null,"callback":null`;
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    gateway.offerRaw(`{${ids},"attempt":1,"jobType":"A","queue":"pull","deadline":"${deadline}","payload":{"do":"${what}","id":12345678901234567890}}`);
+    await gateway.until(() => gateway.results.some(({ token }) => token === what));
+    assert.deepEqual(gateway.results.at(-1), { token: what, status: "SNOOZED", delayMs: 1_000 });
+    const asked = gateway.bodies.find((body) => body.includes(`"token":"${what}"`) && body.includes('"waits"'));
+    assert.match(asked!, /"id":12345678901234567890[,}]/);
+  }
 });
 
 /** A gateway in a thread, which answers while the event loop of the test stands still. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import { AttemptAborted, type AttemptContext, type Handler, JobWeaver, Worker } from "../src/index.js";
+import { AttemptAborted, type AttemptContext, type Handler, JobWeaver, NotRetryable, Worker } from "../src/index.js";
 import { json } from "./gateway.js";
 import { WorkGateway } from "./workers.js";
 
@@ -247,4 +247,55 @@ test("a handler may save when its worker stops", async () => {
   await running;
   assert.deepEqual(gateway.saves, [{ token: "a", number: 1, checkpoint: "so far" }]);
   assert.deepEqual(gateway.results, [{ token: "a", status: "SNOOZED", delayMs: 1 }]);
+});
+
+const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+for (const [how, beside] of [
+  ["sleeps", ({ sleep }: AttemptContext) => sleep("cool off", 60_000)],
+  ["fails", ({ step }: AttemptContext) => step("fail", () => Promise.reject(new NotRetryable("no")))],
+] as const) {
+  test(`an attempt whose handler ${how} ends after the steps that run beside`, async (t) => {
+    const calls: string[] = [];
+    const gateway = new WorkGateway();
+    gateway.instead.steps!.push(...(how === "fails" ? [json(503, { status: 503, errorCode: "API.UNAVAILABLE", message: "away" })] : []));
+    const handler: Handler = async (_, context) => {
+      const charge = async () => {
+        await context.step("charge", async () => {
+          calls.push("charge");
+          await delay(100);
+          assert.deepEqual(gateway.results, []);
+        });
+        await context.step("mail", () => calls.push("mail")); // does not begin
+      };
+      await Promise.all([charge(), beside(context)]);
+    };
+    const { results, steps } = await run(t, handler, 1, gateway);
+    assert.equal(results[0]!.status, how === "sleeps" ? "SNOOZED" : "FAILED");
+    assert.deepEqual([calls, [...steps.keys()].filter((name) => name !== "cool off")], [["charge"], ["charge"]]);
+  });
+}
+
+test("a step that runs on sees the signal of its attempt, and a lost attempt waits for no step", async (t) => {
+  const ends: string[] = [];
+  const handler: Handler = async ({ payload }, { signal, step, sleep }) => {
+    const patient = step("patient", async () => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      ends.push((signal.reason as AttemptAborted).reason);
+      gateway.changed();
+      await (payload === "deaf" ? new Promise(() => undefined) : undefined);
+    });
+    await Promise.all([patient, sleep("cool off", 60_000)]);
+  };
+  const gateway = await run(t, handler, 0);
+  gateway.offer("late", { deadline: new Date(Date.now() + 200).toISOString() });
+  await gateway.until(() => gateway.results.length === 1);
+  assert.deepEqual([gateway.results[0]!.status, ends, gateway.steps.has("patient")], ["SNOOZED", ["deadline"], true]);
+  gateway.offer("deaf", { payload: "deaf" });
+  gateway.lost.push("deaf");
+  await gateway.until(() => ends.length === 2);
+  gateway.lost.pop();
+  gateway.offer("again", { jobId: "deaf", payload: "", deadline: new Date(Date.now() + 200).toISOString() });
+  await gateway.until(() => gateway.results.length === 2);
+  assert.deepEqual([ends, gateway.results[1]!.token], [["deadline", "lost", "deadline"], "deaf"]);
 });

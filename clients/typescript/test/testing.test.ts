@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { JobWeaver, NotRetryable, WaitForCallback } from "../src/index.js";
+import { type AttemptContext, JobWeaver, NotRetryable, WaitForCallback } from "../src/index.js";
 import { TestJob } from "../src/testing.js";
 
 const jobs = new JobWeaver({ url: "http://none" });
@@ -71,4 +71,55 @@ test("handlers, failures and waits are seen", async () => {
   const failed = await new TestJob().run(() => Promise.reject(new NotRetryable("no")), null);
   assert.ok(failed.error instanceof NotRetryable);
   assert.equal((await new TestJob().run(() => Promise.reject(new WaitForCallback(5_000)), null)).waitMs, 5_000);
+});
+
+test("a handler and a test may change what they get of a step: the stored result stays", async () => {
+  const job = new TestJob();
+  const order = jobs.task("ORDER", {
+    run: async (_: null, { step }) => {
+      const one = await step("one", () => {
+        job.steps.push({ name: "one", result: { of: "the other attempt" } }); // which overlaps
+        return {};
+      });
+      const two = await step("two", () => ({ count: 1 }));
+      return Object.assign(one, two, { count: 2 });
+    },
+  });
+  const ran = await job.next(order, null);
+  ran.steps.forEach((step) => Object.assign(step.result as object, { count: 3 }));
+  assert.deepEqual(ran.output, { of: "the other attempt", count: 2 });
+  assert.deepEqual(job.steps, [{ name: "one", result: { of: "the other attempt" } }, { name: "two", result: { count: 1 } }]);
+});
+
+test("a name that the gateway refuses fails the job before anything runs", async () => {
+  const names: [string, RegExp][] = [
+    ["", /must not be empty: ""/],
+    ["é".repeat(201), /must have at most 200 characters/],
+    ["a\nb", /must contain neither control characters .*: "a\\nb"/],
+    ["a\u0085", /control characters/],
+    ["a\ud800", /half of a surrogate pair/],
+  ];
+  const begins: ((name: string, context: AttemptContext) => unknown)[] = [
+    (name, { step }) => step(name, () => assert.fail("it runs")),
+    (name, { sleep }) => sleep(name, 1),
+    (name, { receive }) => receive("B", { name }),
+    (name, { call }) => call(sell, { order: "17" }, { name }),
+  ];
+  for (const [name, wrong] of names) {
+    for (const begin of begins) {
+      const { error, steps } = await new TestJob().run((_, context) => begin(name, context), null);
+      assert.ok(error instanceof NotRetryable && error.result.errorCode === "API.INVALID_JOB_REQUEST", String(error));
+      assert.match(error.message, wrong);
+      assert.deepEqual(steps, []);
+    }
+  }
+  const { output } = await new TestJob().run((_, { step }) => step("🦀".repeat(200), () => 7), null);
+  assert.equal(output, 7);
+});
+
+test("an attempt has the steps that its handler leaves running", async () => {
+  const job = new TestJob();
+  const slow = () => new Promise((resolve) => setTimeout(() => resolve(7), 20));
+  const ran = await job.next((_, { step, sleep }) => Promise.all([step("charge", slow), sleep("cool off", 1_000)]), null);
+  assert.deepEqual([ran.snoozeMs, ran.steps.map(({ name, result }) => [name, result])], [1_000, [["cool off", undefined], ["charge", 7]]]);
 });

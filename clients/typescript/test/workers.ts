@@ -56,10 +56,10 @@ export class WorkGateway {
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
   /** Responses to the next requests to claim, heartbeat and settle, in place of the correct ones. */
-  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [], describe: [], steps: [], "steps/read": [] };
+  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [], describe: [], steps: [], "steps/read": [], wait: [] };
   /** How many claims are open. */
   open = 0;
-  /** The requests to settle, and to save checkpoints and steps, as text. */
+  /** The requests to settle, to wait, and to save checkpoints and steps, as text. */
   readonly bodies: string[] = [];
   readonly #offered: (Attempt | string)[] = [];
   #waiting: (() => void)[] = [];
@@ -114,11 +114,11 @@ export class WorkGateway {
       this.stepReads.push(body.after!);
     } else if (what === "checkpoint") {
       this.saves.push(...body.checkpoints);
-    } else {
+    } else if (what !== "wait") {
       this.results.push(...body.results);
       this.settles.push(body.results.length);
     }
-    if (what === "settle" || what === "checkpoint" || what === "steps") {
+    if (what === "settle" || what === "checkpoint" || what === "steps" || what === "wait") {
       this.bodies.push(text);
     }
     const instead = this.instead[what]!.shift()?.();

@@ -29,6 +29,7 @@ const (
 	StepRepeated   = "WORKER.STEP_REPEATED"
 	NoSteps        = "WORKER.NO_STEPS"
 	NotJSON        = "WORKER.INVALID_OUTPUT"
+	InvalidName    = "API.INVALID_JOB_REQUEST" // as a gateway refuses it
 )
 
 // Checkpoint is the checkpoint of an attempt, and its steps. It may be used by several goroutines.
@@ -42,16 +43,19 @@ type Checkpoint struct {
 	reading sync.Mutex      // one read of the steps at a time
 	kept    map[string]Kept // steps of earlier attempts; nil: not yet read; guarded by reading
 
-	mu   sync.Mutex
-	own  json.RawMessage // nil: none
-	used map[string]bool // names of this attempt
+	mu      sync.Mutex
+	own     json.RawMessage // nil: none
+	used    map[string]bool // names of this attempt
+	running int             // steps that run, or save their results
+	closed  bool            // no further step begins
+	idle    chan struct{}   // closed when closed is true and no step runs
 }
 
 // New returns the checkpoint of an attempt. saved is what its job's earlier attempts have saved; nil: nothing. save
 // stores a checkpoint, and returns when it is stored. Its number is higher than that of each earlier save. Without
 // KeepSteps the attempt cannot have steps.
 func New(saved json.RawMessage, save func(number int64, data json.RawMessage) error) *Checkpoint {
-	return &Checkpoint{save: save, own: saved, used: map[string]bool{}}
+	return &Checkpoint{save: save, own: saved, used: map[string]bool{}, idle: make(chan struct{})}
 }
 
 // Load decodes what an earlier attempt has saved last, or this one. It returns false if there is nothing.

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Snooze is an error with which a handler asks to run again after a time. No retry is counted.
@@ -20,6 +23,7 @@ const MaxResult = 256 << 10
 const (
 	longestSnooze = 30 * 24 * time.Hour // that a gateway accepts
 	shownResult   = 1 << 10             // bytes of a result in the message of a failure
+	maxName       = 200                 // characters that a gateway accepts
 )
 
 // Kept is a step that has ended, or a sleep, as it is kept for the later attempts of its job.
@@ -43,17 +47,64 @@ type Steps struct {
 // KeepSteps lets the attempt have steps. A worker calls it before the handler begins.
 func (c *Checkpoint) KeepSteps(s Steps) { c.steps = s }
 
+// Close lets no further step begin. It returns a channel that is closed when the results of the steps that run are
+// saved. A worker calls it after the handler has returned, and does not settle the attempt before: a handler may return
+// while goroutines of its run steps, and their results would be refused.
+func (c *Checkpoint) Close() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.checkIdle()
+	}
+	return c.idle
+}
+
+// enter counts a step that begins. It returns false if none may begin.
+func (c *Checkpoint) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.running++
+	return true
+}
+
+func (c *Checkpoint) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+	if c.closed {
+		c.checkIdle()
+	}
+}
+
+// checkIdle is called with mu locked, after closed is set. No step begins then, so running is 0 once.
+func (c *Checkpoint) checkIdle() {
+	if c.running == 0 {
+		close(c.idle)
+	}
+}
+
 // Step runs a part of a handler and remembers its result. If an attempt of the job has a result of this name already,
 // Step returns that, and does not run it again. Either way the result has been through JSON.
 //
 // A step that fails is not remembered. If the process dies after run has had its effect and before the result is
 // stored, the step runs again: give the systems that it calls the job's id and the step's name as idempotency key.
 //
+// Steps may run side by side in goroutines. If the handler returns while steps run, its attempt ends when their results
+// are saved; none begins after that.
+//
 // Each step of an attempt has another name; for the steps of a loop add an index. A name that no code uses any more is
 // ignored. A result has at most 256 KiB of JSON, and a job at most 1,000 steps with 16 MiB.
 func Step[T any](
 	ctx context.Context, c *Checkpoint, name string, run func(ctx context.Context) (T, error),
 ) (result T, err error) {
+	if !c.enter() {
+		return result, fmt.Errorf("step %q does not run: the handler has returned: %w", name, ErrOver)
+	}
+	defer c.leave()
 	known, found, err := c.begin(ctx, name)
 	if err != nil {
 		return result, err
@@ -102,10 +153,13 @@ func Sleep(ctx context.Context, c *Checkpoint, name string, d time.Duration) err
 }
 
 // Use takes a name for something that is kept elsewhere than with the steps. It refuses a name that a step or another
-// such thing of the attempt has.
+// such thing of the attempt has, and one that a gateway would refuse only after the step has run.
 func (c *Checkpoint) Use(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if wrong := checkName(name); wrong != "" {
+		return &Failure{InvalidName, fmt.Sprintf("the name of a step, sleep or wait %s: %.300q", wrong, name)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,6 +168,21 @@ func (c *Checkpoint) Use(ctx context.Context, name string) error {
 	}
 	c.used[name] = true
 	return nil
+}
+
+// checkName returns what is wrong with a name, or "".
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "must not be empty"
+	case utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("must have at most %d characters", maxName)
+	case !utf8.ValidString(name):
+		return "must be valid UTF-8"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "must not contain control characters"
+	}
+	return ""
 }
 
 // begin returns the step of this name that an earlier attempt has saved. It refuses a name that the attempt has used,

@@ -94,6 +94,7 @@ func (j *Job) Next(
 		run(ctx, checkpoint, steps, &result)
 	}()
 	<-ended
+	<-checkpoint.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.DieBeforeSave, j.DieAfterSave = 0, 0

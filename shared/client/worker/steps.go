@@ -17,6 +17,15 @@ func (a *Attempt) steps(w *Worker) durable.Steps {
 	return s
 }
 
+// awaitSteps waits until the steps that the handler has left running are saved, or the attempt is lost. While a step
+// runs, its attempt must not be settled, and its job must not run again.
+func (a *Attempt) awaitSteps() {
+	select {
+	case <-a.Checkpoint.Close():
+	case <-a.alive.Done():
+	}
+}
+
 // saveStep saves a step. It may do so for a moment after the context of the handler has ended: the step has had its
 // effect.
 func (a *Attempt) saveStep(w *Worker, step durable.Kept) (durable.Kept, error) {

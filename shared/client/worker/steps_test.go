@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,5 +181,147 @@ func TestAStepThatEndsAfterItsAttemptShouldHaveEndedIsSaved(t *testing.T) {
 		if r := g.one("a"); len(g.steps) != 1 || string(g.steps[0].Result) != `"late"` || string(r.Output) != `"late"` {
 			t.Errorf("saved %+v, ended as %+v", g.steps, r)
 		}
+	})
+}
+
+func TestANameThatTheGatewayRefusesFailsTheJobBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]string{
+		"":                       `must not be empty: ""`,
+		strings.Repeat("é", 201): "must have at most 200 characters",
+		"a\nb":                   `must not contain control characters: "a\nb"`,
+		"a\u0085":                "must not contain control characters",
+		"a\xff":                  "must be valid UTF-8",
+	} {
+		for kind, begin := range map[string]func(ctx context.Context, a *worker.Attempt) error{
+			"step": func(ctx context.Context, a *worker.Attempt) error {
+				_, err := durable.Step(ctx, a.Checkpoint, name, func(context.Context) (any, error) {
+					t.Errorf("step %q runs", name)
+					return nil, nil
+				})
+				return err
+			},
+			"sleep": func(ctx context.Context, a *worker.Attempt) error {
+				return durable.Sleep(ctx, a.Checkpoint, name, time.Hour)
+			},
+			"wait": func(ctx context.Context, a *worker.Attempt) error {
+				_, err := worker.Receive(ctx, a, name, worker.EventWait{Type: "B"})
+				return err
+			},
+		} {
+			work(t, worker.Options{}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+				return nil, begin(ctx, a)
+			}, func(g *gateway) {
+				g.waiting("a")
+				after(time.Second)
+				r := g.one("a")
+				if r.Status != client.Failed || r.ErrorCode != durable.InvalidName || *r.Retryable || len(g.steps) != 0 ||
+					!strings.Contains(r.Message, wrong) {
+					t.Errorf("%s %q ended as %+v after %d saves", kind, name, r, len(g.steps))
+				}
+			})
+		}
+	}
+	work(t, worker.Options{}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+		return durable.Step(ctx, a.Checkpoint, strings.Repeat("é", 200), func(context.Context) (int, error) { return 7, nil })
+	}, func(g *gateway) {
+		g.waiting("a")
+		after(time.Second)
+		if r := g.one("a"); string(r.Output) != "7" {
+			t.Errorf("ended as %+v", r)
+		}
+	})
+}
+
+// sideBySide is a handler that sleeps beside a step, which takes a minute or ends with the context.
+func sideBySide(calls *atomic.Int32) handle {
+	return func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+		charged := make(chan error, 1)
+		go func() {
+			_, err := durable.Step(ctx, a.Checkpoint, "charge", func(ctx context.Context) (string, error) {
+				calls.Add(1)
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+				}
+				return "charged", nil
+			})
+			if err == nil {
+				_, err = durable.Step(ctx, a.Checkpoint, "mail", func(context.Context) (any, error) { return nil, nil })
+			}
+			charged <- err
+		}()
+		<-time.After(time.Second)
+		if err := durable.Sleep(ctx, a.Checkpoint, "cool off", time.Hour); err != nil {
+			return nil, err
+		}
+		return nil, <-charged
+	}
+}
+
+func TestAnAttemptEndsAfterTheStepsThatItsHandlerLeavesRunning(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	work(t, worker.Options{Slots: 1}, sideBySide(&calls), func(g *gateway) {
+		g.waiting("a")
+		after(50 * time.Second)
+		if len(g.resultsOf("a")) != 0 || len(g.claims) != 1 {
+			t.Errorf("settled %+v, %d claims, while the step runs", g.resultsOf("a"), len(g.claims))
+		}
+		after(15 * time.Second)
+		if r := g.one("a"); r.Status != client.WorkSnoozed || r.DelayMs != time.Hour.Milliseconds() {
+			t.Errorf("ended as %+v", r)
+		}
+		if len(g.steps) != 2 || g.steps[1].Name != "charge" || string(g.steps[1].Result) != `"charged"` || calls.Load() != 1 {
+			t.Errorf("saved %+v after %d calls", g.steps, calls.Load())
+		}
+	})
+}
+
+func TestAStepThatRunsOnEndsWithItsAttempt(t *testing.T) {
+	t.Parallel()
+	for reason, end := range map[string]func(g *gateway, a *client.WorkAttempt){
+		"deadline": func(_ *gateway, a *client.WorkAttempt) { a.Deadline = time.Now().Add(10 * time.Second) },
+		"cancelled": func(g *gateway, _ *client.WorkAttempt) {
+			g.heartbeat = func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
+				return http.StatusOK, client.WorkHeartbeatAnswer{Cancelled: []string{"a"}}
+			}
+		},
+	} {
+		var calls atomic.Int32
+		work(t, worker.Options{}, sideBySide(&calls), func(g *gateway) {
+			a := attempt("a")
+			end(g, &a)
+			g.give <- a
+			g.start()
+			after(12 * time.Second)
+			if r := g.one("a"); r.Status != client.WorkSnoozed || len(g.steps) != 2 || g.steps[1].Name != "charge" {
+				t.Errorf("%s: ended as %+v, saved %+v", reason, r, g.steps)
+			}
+		})
+	}
+}
+
+func TestALostAttemptWaitsForNoStep(t *testing.T) {
+	t.Parallel()
+	work(t, worker.Options{Slots: 1}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
+		go func() {
+			_, _ = durable.Step(ctx, a.Checkpoint, "deaf", func(context.Context) (any, error) {
+				<-time.After(time.Hour)
+				return nil, nil
+			})
+		}()
+		<-time.After(time.Second)
+		return nil, nil
+	}, func(g *gateway) {
+		g.heartbeat = func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
+			return http.StatusOK, client.WorkHeartbeatAnswer{Lost: []string{"a"}}
+		}
+		g.waiting("a")
+		after(10 * time.Second)
+		if len(g.claims) != 2 || len(g.resultsOf("a")) != 0 {
+			t.Errorf("%d claims, settled %+v", len(g.claims), g.resultsOf("a"))
+		}
+		after(time.Hour)
 	})
 }

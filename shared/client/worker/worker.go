@@ -241,6 +241,7 @@ func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 			return
 		}
 		defer w.hasRun(a)
+		defer a.awaitSteps()
 		if a.err = ErrStopping; ctx.Err() == nil {
 			a.run(w)
 		}

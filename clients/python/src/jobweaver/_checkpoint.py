@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -15,6 +18,7 @@ from .attempt import NotRetryable, Outcome, Snooze
 MAX_BYTES = 65_536  # of a checkpoint
 MAX_RESULT = 262_144  # bytes
 LONGEST_SNOOZE = 30 * 86_400.0  # that the gateway accepts
+MAX_NAME = 200  # characters that the gateway accepts
 SHOWN_RESULT = 1_000  # characters of a result in the message of an error
 
 
@@ -57,6 +61,14 @@ class Store(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Running:
+    """A step that runs, or whose result is being kept."""
+
+    over: Future[None]
+    cancel: Callable[[], object]
+
+
 class Checkpoint:
     """What an attempt has saved, and its steps, which are kept one by one. Its coroutines run in the worker's event loop."""
 
@@ -69,6 +81,8 @@ class Checkpoint:
     ) -> None:
         self.own, self._store, self._now = saved, store, now
         self._used: set[str] = set()
+        self._running: set[Running] = set()
+        self._closed = False  # no further step begins
         self._number = 0
         self._saving, self._reading = asyncio.Lock(), asyncio.Lock()
         self._earlier: dict[str, KeptStep] | None = {} if attempt == 1 else None  # None: not yet read
@@ -84,8 +98,36 @@ class Checkpoint:
             await self._store.save(self._number, text)
             self.own = json.loads(text)
 
+    @contextmanager
+    def running(self, name: str, cancel: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Counts a step until its result is kept. Any thread may enter it."""
+        step = Running(Future(), cancel)
+        self._running.add(step)  # before it reads _closed: close() sets _closed before it lists the steps, and misses none
+        try:
+            if self._closed:
+                raise InterruptedError(f"step {name} does not run: the handler has ended")
+            yield
+        finally:
+            self._running.discard(step)
+            step.over.set_result(None)
+
+    def close(self) -> list[Running]:
+        """Lets no further step begin, and returns those that run.
+
+        It is called after the handler has ended, and before the attempt is settled: a handler may end while its steps run, and
+        their results would be refused.
+        """
+        self._closed = True
+        return list(self._running)
+
     def use(self, name: str) -> None:
-        """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name."""
+        """Takes a name: no other step of the attempt may have it, and nothing else that is kept by its name.
+
+        It refuses a name that the gateway would refuse only after the step has run.
+        """
+        if wrong := _name_flaw(name):
+            text = f"the name of a step, sleep or wait {wrong}: {json.dumps(name[:MAX_NAME])}"
+            raise NotRetryable(text, error_code="API.INVALID_JOB_REQUEST")
         if name in self._used:
             raise NotRetryable(f"the attempt has two steps of the name {name}", error_code="WORKER.STEP_REPEATED")
         self._used.add(name)
@@ -135,6 +177,16 @@ class Checkpoint:
                     self.free(name)
                     raise
         return self._earlier.get(name)
+
+
+def _name_flaw(name: str) -> str | None:
+    if not name:
+        return "must not be empty"
+    if len(name) > MAX_NAME:
+        return f"must have at most {MAX_NAME} characters"
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        return "must contain neither control characters nor surrogates"
+    return None
 
 
 def _step(kept: KeptStep) -> KeptStep:

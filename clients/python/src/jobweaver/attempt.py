@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import math
@@ -89,7 +90,7 @@ class Attempt:
         self._wait(self.asave(value))
 
     async def asave(self, value: Any) -> None:
-        await self._there(self._kept.save(value))
+        await to_its_end(self._there(self._kept.save(value)))
 
     def step(self, name: str, run: Callable[[], T]) -> T:
         """Runs a part of the handler and remembers its result.
@@ -97,30 +98,33 @@ class Attempt:
         If an attempt of the job has a result of this name already, step() returns that, and does not run it again. Either way the
         result has been through JSON. A step that fails is not remembered. If the process dies after the step had its effect and
         before the result is stored, the step runs again: give the systems that it calls job_id and the step's name as
-        idempotency key. Each step of an attempt has another name.
+        idempotency key. Each step of an attempt has another name. Steps may run side by side: if the handler ends while
+        steps run, its attempt ends when their results are stored, and no further step begins.
         """
-        if known := self._wait(self._begin_step(name)):
-            return known.result  # type: ignore[no-any-return]
-        began = time.monotonic()
-        try:
-            value = run()
-        except BaseException:
-            self._kept.free(name)
-            raise
-        return self._wait(self._kept.remember(name, value, time.monotonic() - began))  # type: ignore[no-any-return]
+        with self._kept.running(name):
+            if known := self._wait(self._begin_step(name)):
+                return known.result  # type: ignore[no-any-return]
+            began = time.monotonic()
+            try:
+                value = run()
+            except BaseException:
+                self._kept.free(name)
+                raise
+            return self._wait(self._kept.remember(name, value, time.monotonic() - began))  # type: ignore[no-any-return]
 
     async def astep(self, name: str, run: Callable[[], T | Awaitable[T]]) -> T:
-        if known := await self._begin_step(name):
-            return known.result  # type: ignore[no-any-return]
-        began = time.monotonic()
-        try:
-            value = run()
-            if inspect.isawaitable(value):
-                value = await value
-        except BaseException:
-            self._kept.free(name)
-            raise
-        return await self._there(self._kept.remember(name, value, time.monotonic() - began))
+        with self._kept.running(name, _cancel_of_task()):
+            if known := await self._begin_step(name):
+                return known.result  # type: ignore[no-any-return]
+            began = time.monotonic()
+            try:
+                value = run()
+                if inspect.isawaitable(value):
+                    value = await value
+            except BaseException:
+                self._kept.free(name)
+                raise
+            return await to_its_end(self._there(self._kept.remember(name, value, time.monotonic() - began)))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Pauses between steps without keeping a slot: it raises Snooze until the time has passed, and then returns."""
@@ -230,6 +234,34 @@ class Attempt:
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+def _cancel_of_task() -> Callable[[], object]:
+    """Returns a function with which any thread cancels the current task."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def cancel() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
+
+    return cancel
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits a save to its end even if the caller is cancelled meanwhile, since the step has had its effect.
+
+    The caller is cancelled after that. A save ends soon: it is not repeated once the attempt is lost.
+    """
+    saving = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(saving)
+    except asyncio.CancelledError:
+        while not saving.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({saving})
+        if not saving.cancelled():
+            saving.exception()  # else it is never retrieved
+        raise
 
 
 def _unsaved() -> Checkpoint:

@@ -127,10 +127,15 @@ class TestJob:
         attempt.checkpoint = attempt._kept.own
         attempt._ask = self._waits.ask
         try:
-            if inspect.iscoroutinefunction(function):
-                ran.output = await function(attempt)
-            else:
-                ran.output = await asyncio.to_thread(function, attempt)
+            try:
+                if inspect.iscoroutinefunction(function):
+                    ran.output = await function(attempt)
+                else:
+                    ran.output = await asyncio.to_thread(function, attempt)
+            finally:
+                running = [asyncio.wrap_future(step.over) for step in attempt._kept.close()]
+                if running and not ran.died:
+                    await asyncio.wait(running)
         except _Died:
             pass
         except Exception as error:

@@ -30,7 +30,7 @@ from ._checkpoint import Checkpoint, KeptStep, NewStep, Store
 from ._json import json_of
 from ._steps import backoff
 from ._together import Answer, Together
-from .attempt import AbortReason, Attempt, NotRetryable, Outcome, clean
+from .attempt import AbortReason, Attempt, NotRetryable, Outcome, clean, to_its_end
 from .client import AsyncClient
 from .errors import ApiError, ClientClosed, GatewayUnreachable, JobWeaverError
 from .task import AsyncTask, Task
@@ -61,7 +61,8 @@ class _Held:
         self.attempt, self.token = attempt, token
         self.alive = time.monotonic()  # when the last answered heartbeat was sent
         self.over = 0.0  # when its handler was first to end
-        self.settling = self.lost = False
+        self.settling = False
+        self.gone = asyncio.Event()  # it is lost
         self.cancel: Callable[[], object] = lambda: None  # of an asyncio handler
 
     def keep(self, saved: Any, loop: asyncio.AbstractEventLoop, store: Store) -> None:
@@ -74,15 +75,41 @@ class _Held:
     def has_news(self) -> bool:
         return bool(self.attempt._progress or self.attempt._lines)
 
+    @property
+    def lost(self) -> bool:
+        return self.gone.is_set()
+
     def end(self, reason: AbortReason) -> None:
         if self.settling:
             return
-        self.lost = self.lost or reason == "lost"
+        if reason == "lost":
+            self.gone.set()
         self.over = self.over or time.monotonic()
         if not self.attempt.cancelled.is_set():
             self.attempt.reason = reason
             self.attempt.cancelled.set()
             self.cancel()
+
+    async def end_of_steps(self) -> None:
+        """Waits for the steps that the handler has left running, unless the attempt is lost.
+
+        They are cancelled as the handler would be. It runs in the event loop of the worker.
+        """
+        if not (running := self.attempt._kept.close()):
+            return
+
+        def cancel() -> None:
+            for step in running:
+                step.cancel()
+
+        self.cancel = cancel
+        if self.attempt.cancelled.is_set():
+            cancel()
+        steps = asyncio.create_task(asyncio.wait([asyncio.wrap_future(step.over) for step in running]))
+        gone = asyncio.create_task(self.gone.wait())
+        await asyncio.wait({steps, gone}, return_when=asyncio.FIRST_COMPLETED)
+        steps.cancel()
+        gone.cancel()
 
 
 @dataclass(frozen=True)
@@ -419,11 +446,14 @@ class Worker:
         if attempt.reason is not None:
             raise asyncio.CancelledError(attempt.reason)  # it is given back
         handler = self._handlers[attempt.job_type]
-        if not inspect.iscoroutinefunction(handler):
-            return await self._in_thread(lambda: handler(attempt))
-        if attempt.job_type in self._blocking:
-            return await self._in_thread(lambda: _in_own_loop(handler, held))
-        return await self._in_callers_loop(handler, held)
+        try:
+            if not inspect.iscoroutinefunction(handler):
+                return await self._in_thread(lambda: handler(attempt))
+            if attempt.job_type in self._blocking:
+                return await self._in_thread(lambda: _in_own_loop(handler, held))
+            return await self._in_callers_loop(handler, held)
+        finally:
+            await held.end_of_steps()
 
     async def _in_callers_loop(self, handler: Handler, held: _Held) -> Any:
         loop, ended, task = asyncio.get_running_loop(), asyncio.Event(), asyncio.Future[asyncio.Task[Any]]()
@@ -617,6 +647,8 @@ def _in_own_loop(handler: Handler, held: _Held) -> Any:
             return await handler(held.attempt)
         finally:
             held.cancel = lambda: None
+            with contextlib.suppress(asyncio.CancelledError):  # it came too late for the handler
+                await to_its_end(held.attempt._there(held.end_of_steps()))  # else asyncio.run() would cancel the steps
 
     return asyncio.run(run())
 

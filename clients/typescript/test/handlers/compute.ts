@@ -1,4 +1,4 @@
-import { type Attempt, type AttemptContext, NotRetryable, Snooze } from "../../src/index.js";
+import { type Attempt, type AttemptContext, JobWeaver, NotRetryable, Snooze } from "../../src/index.js";
 
 /** A handler of tests: it does what its payload names, in its thread. */
 export default async function compute({ payload, checkpoint, attempt }: Attempt<any>, context: AttemptContext): Promise<unknown> {
@@ -21,6 +21,17 @@ export default async function compute({ payload, checkpoint, attempt }: Attempt<
       throw new Snooze(1_000);
     case "not JSON":
       return new Map([[1, 2]]);
+    case "call":
+      return context.call(new JobWeaver({ url: "http://none" }).task("B", {}), { id: payload.id });
+    case "beside": {
+      const slow = () => new Promise((resolve) => setTimeout(() => resolve(7), 100));
+      return Promise.all([context.step("slow", slow), context.sleep("cool off", 60_000)]);
+    }
+    case "outlive":
+      void context.step("charge", () => 7);
+      return new Promise(() => undefined); // does not end with its signal
+    case "receive":
+      return context.receive("B", { match: { id: payload.id } });
     case "exit":
       return process.exit(3);
     case "wait":

@@ -146,3 +146,25 @@ func TestAHandlerMayDieAtEachOfItsSaves(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAttemptHasTheStepsThatItsHandlerLeavesRunning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := worker.New(client.New("http://none", ""), worker.Options{})
+		worker.Handle(w, "SELL", func(ctx context.Context, a *worker.Attempt, _ any) (any, error) {
+			go func() {
+				_, _ = durable.Step(ctx, a.Checkpoint, "charge", func(context.Context) (int, error) {
+					<-time.After(2 * time.Second)
+					return 7, nil
+				})
+			}()
+			<-time.After(time.Second)
+			return nil, worker.Snooze(time.Hour)
+		})
+		var job jobtest.Job
+		ran := workertest.Run(t.Context(), &job, w, "SELL", nil)
+		if ran.Snooze != time.Hour || len(ran.Steps) != 1 || string(ran.Steps[0].Result) != "7" {
+			t.Errorf("%+v", ran)
+		}
+	})
+}
