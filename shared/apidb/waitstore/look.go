@@ -100,8 +100,8 @@ func (s *Store) lookAt(ctx context.Context, id uuid.UUID) ([]commandstore.Comman
 	return l.commands, err
 }
 
-// cancel is a transaction of its own, so that no statement waits for it and for another child. A parent that was retried
-// meanwhile keeps the child.
+// cancel is a transaction of its own, so that no statement waits for it and for another child. A parent that was
+// retried meanwhile keeps the child.
 func (s *Store) cancel(ctx context.Context, l *look, child uuid.UUID) error {
 	kept := l.commands
 	return s.db.Tx(ctx, func(q *gen.Queries) error {
