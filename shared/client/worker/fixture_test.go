@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,20 @@ type gateway struct {
 	read       func(stepsRead) (int, any) // nil: no steps
 	settle     func(result) int           // nil: 200
 	broken     func(path string) bool     // reports whether the answer is lost on its way; nil: none is
+}
+
+// claimed returns how many claims there were.
+func (g *gateway) claimed() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.claims)
+}
+
+// saved returns the steps that were saved.
+func (g *gateway) saved() []savedStep {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.steps)
 }
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {

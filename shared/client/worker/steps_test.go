@@ -39,10 +39,10 @@ func TestEachStepIsSavedAlone(t *testing.T) {
 		if r := g.one("a"); r.Status != client.WorkSnoozed || r.DelayMs != time.Hour.Milliseconds() {
 			t.Errorf("ended as %+v", r)
 		}
-		if len(g.steps) != 2 || len(g.reads) != 0 || len(g.saves) != 0 {
-			t.Fatalf("%+v, %+v, %+v", g.steps, g.reads, g.saves)
+		if len(g.saved()) != 2 || len(g.reads) != 0 || len(g.saves) != 0 {
+			t.Fatalf("%+v, %+v, %+v", g.saved(), g.reads, g.saves)
 		}
-		charge, sleep := g.steps[0], g.steps[1]
+		charge, sleep := g.saved()[0], g.saved()[1]
 		if charge.Worker != "w" || charge.Token != "a" || charge.Name != "charge" || string(charge.Result) != `"charged"` ||
 			charge.Until != nil || charge.TookMs == nil || *charge.TookMs < 20 {
 			t.Errorf("%+v", charge)
@@ -79,8 +79,8 @@ func TestALaterAttemptReadsTheStepsOfAllPages(t *testing.T) {
 		if r := g.one("a"); r.Status != client.Completed || string(r.Output) != `"before"` {
 			t.Errorf("ended as %+v", r)
 		}
-		if len(g.steps) != 1 || g.steps[0].Name != "mail" || string(g.steps[0].Result) != "null" {
-			t.Errorf("saved %+v", g.steps)
+		if len(g.saved()) != 1 || g.saved()[0].Name != "mail" || string(g.saved()[0].Result) != "null" {
+			t.Errorf("saved %+v", g.saved())
 		}
 		first, again := stepsRead{"w", "a", ""}, stepsRead{"w", "a", "charge"}
 		if len(g.reads) != 3 || g.reads[0] != first || g.reads[1] != again || g.reads[2] != again {
@@ -103,8 +103,8 @@ func TestTheSaveOfAStepIsRepeatedUntilItIsAnswered(t *testing.T) {
 		g.broken = func(path string) bool { return strings.HasSuffix(path, "/steps") && len(g.steps) < 10 }
 		g.waiting("a")
 		after(2 * time.Minute)
-		if r := g.one("a"); r.Status != client.Completed || string(r.Output) != `"once"` || len(g.steps) != 10 {
-			t.Errorf("ended as %+v after %d saves", r, len(g.steps))
+		if r := g.one("a"); r.Status != client.Completed || string(r.Output) != `"once"` || len(g.saved()) != 10 {
+			t.Errorf("ended as %+v after %d saves", r, len(g.saved()))
 		}
 	})
 }
@@ -159,9 +159,9 @@ func TestAStepThatIsRefusedFailsTheJob(t *testing.T) {
 			g.waiting("a")
 			after(time.Second)
 			r := g.one("a")
-			if r.Status != client.Failed || r.ErrorCode != c.code || *r.Retryable || len(g.steps) != c.saves ||
+			if r.Status != client.Failed || r.ErrorCode != c.code || *r.Retryable || len(g.saved()) != c.saves ||
 				!strings.Contains(r.Message, `step "charge" has`) && c.code != durable.NotJSON {
-				t.Errorf("ended as %.300v after %d saves", r, len(g.steps))
+				t.Errorf("ended as %.300v after %d saves", r, len(g.saved()))
 			}
 		})
 	}
@@ -178,8 +178,8 @@ func TestAStepThatEndsAfterItsAttemptShouldHaveEndedIsSaved(t *testing.T) {
 		}
 		g.waiting("a")
 		after(10 * time.Second)
-		if r := g.one("a"); len(g.steps) != 1 || string(g.steps[0].Result) != `"late"` || string(r.Output) != `"late"` {
-			t.Errorf("saved %+v, ended as %+v", g.steps, r)
+		if r := g.one("a"); len(g.saved()) != 1 || string(g.saved()[0].Result) != `"late"` || string(r.Output) != `"late"` {
+			t.Errorf("saved %+v, ended as %+v", g.saved(), r)
 		}
 	})
 }
@@ -215,9 +215,9 @@ func TestANameThatTheGatewayRefusesFailsTheJobBeforeAnythingRuns(t *testing.T) {
 				g.waiting("a")
 				after(time.Second)
 				r := g.one("a")
-				if r.Status != client.Failed || r.ErrorCode != durable.InvalidName || *r.Retryable || len(g.steps) != 0 ||
+				if r.Status != client.Failed || r.ErrorCode != durable.InvalidName || *r.Retryable || len(g.saved()) != 0 ||
 					!strings.Contains(r.Message, wrong) {
-					t.Errorf("%s %q ended as %+v after %d saves", kind, name, r, len(g.steps))
+					t.Errorf("%s %q ended as %+v after %d saves", kind, name, r, len(g.saved()))
 				}
 			})
 		}
@@ -265,15 +265,15 @@ func TestAnAttemptEndsAfterTheStepsThatItsHandlerLeavesRunning(t *testing.T) {
 	work(t, worker.Options{Slots: 1}, sideBySide(&calls), func(g *gateway) {
 		g.waiting("a")
 		after(50 * time.Second)
-		if len(g.resultsOf("a")) != 0 || len(g.claims) != 1 {
-			t.Errorf("settled %+v, %d claims, while the step runs", g.resultsOf("a"), len(g.claims))
+		if len(g.resultsOf("a")) != 0 || g.claimed() != 1 {
+			t.Errorf("settled %+v, %d claims, while the step runs", g.resultsOf("a"), g.claimed())
 		}
 		after(15 * time.Second)
 		if r := g.one("a"); r.Status != client.WorkSnoozed || r.DelayMs != time.Hour.Milliseconds() {
 			t.Errorf("ended as %+v", r)
 		}
-		if len(g.steps) != 2 || g.steps[1].Name != "charge" || string(g.steps[1].Result) != `"charged"` || calls.Load() != 1 {
-			t.Errorf("saved %+v after %d calls", g.steps, calls.Load())
+		if len(g.saved()) != 2 || g.saved()[1].Name != "charge" || string(g.saved()[1].Result) != `"charged"` || calls.Load() != 1 {
+			t.Errorf("saved %+v after %d calls", g.saved(), calls.Load())
 		}
 	})
 }
@@ -295,8 +295,8 @@ func TestAStepThatRunsOnEndsWithItsAttempt(t *testing.T) {
 			g.give <- a
 			g.start()
 			after(12 * time.Second)
-			if r := g.one("a"); r.Status != client.WorkSnoozed || len(g.steps) != 2 || g.steps[1].Name != "charge" {
-				t.Errorf("%s: ended as %+v, saved %+v", reason, r, g.steps)
+			if r := g.one("a"); r.Status != client.WorkSnoozed || len(g.saved()) != 2 || g.saved()[1].Name != "charge" {
+				t.Errorf("%s: ended as %+v, saved %+v", reason, r, g.saved())
 			}
 		})
 	}
@@ -319,8 +319,8 @@ func TestALostAttemptWaitsForNoStep(t *testing.T) {
 		}
 		g.waiting("a")
 		after(10 * time.Second)
-		if len(g.claims) != 2 || len(g.resultsOf("a")) != 0 {
-			t.Errorf("%d claims, settled %+v", len(g.claims), g.resultsOf("a"))
+		if g.claimed() != 2 || len(g.resultsOf("a")) != 0 {
+			t.Errorf("%d claims, settled %+v", g.claimed(), g.resultsOf("a"))
 		}
 		after(time.Hour)
 	})
