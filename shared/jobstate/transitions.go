@@ -139,6 +139,7 @@ const (
 	Cancel     Command = "cancel"
 	Retry      Command = "retry"
 	Reschedule Command = "reschedule" // to another instant, which this package does not see
+	Wake       Command = "wake"       // a reschedule that follows from the waits of a handler
 	Delete     Command = "delete"
 	Change     Command = "change" // of properties that this package does not see
 )
@@ -165,6 +166,8 @@ func (j Job) Command(number int, c Command) (Job, Answer, bool) {
 		next, answer = j.retry()
 	case Reschedule:
 		next, answer = j.reschedule()
+	case Wake:
+		next, answer = j.wake()
 	case Delete:
 		next, answer = j.delete()
 	case Change:
@@ -210,6 +213,14 @@ func (j Job) reschedule() (Job, Answer) {
 	case Queued, Running, Waiting, Completed, Failed, Cancelled:
 	}
 	return j, Answer{Reason: "the job is " + string(j.Status)}
+}
+
+// wake refuses a job that was woken before, and runs or has failed since: its retry keeps its delay.
+func (j Job) wake() (Job, Answer) {
+	if j.Status != Scheduled {
+		return j, Answer{Reason: "the job is " + string(j.Status)}
+	}
+	return j.reschedule()
 }
 
 // change applies before the first attempt only: what an attempt has read does not change.

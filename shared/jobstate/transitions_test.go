@@ -40,7 +40,7 @@ func everyMove(j Job, yield func(next Job, ok bool)) {
 		}
 	}
 	yield(j.GiveUp())
-	for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
+	for _, c := range []Command{Cancel, Retry, Reschedule, Wake, Delete, Change} {
 		next, _, ok := j.Command(2, c)
 		yield(next, ok)
 	}
@@ -130,7 +130,7 @@ func TestAnOldAttemptOrAnOldCommandChangesNothing(t *testing.T) {
 				t.Errorf("outcome of attempt %d made %+v of %+v", attempt, next, j)
 			}
 		}
-		for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
+		for _, c := range []Command{Cancel, Retry, Reschedule, Wake, Delete, Change} {
 			if next, _, ok := j.Command(1, c); ok || next != j {
 				t.Errorf("an old %s made %+v of %+v", c, next, j)
 			}
@@ -148,7 +148,7 @@ func TestADeletedJobStaysAsItIs(t *testing.T) {
 		if !next.Deleted {
 			return
 		}
-		for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
+		for _, c := range []Command{Cancel, Retry, Reschedule, Wake, Delete, Change} {
 			if last, _, ok := next.Command(3, c); ok || last != next {
 				t.Errorf("%s made %+v of %+v", c, last, next)
 			}

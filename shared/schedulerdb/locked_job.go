@@ -168,14 +168,13 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) time.Duration {
 // command applies one command.
 func (j *lockedJob) command(c jobevent.Command) {
 	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
-	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
+	asked := jobstate.Command(c.Command)
+	if asked == jobstate.Reschedule && c.By == jobevent.ByWait {
+		asked = jobstate.Wake
+	}
+	next, answer, isNew := j.Command(c.Number, asked)
 	if !isNew {
 		return
-	}
-	if c.Command == jobevent.CommandReschedule && c.By == jobevent.ByWait && j.Status != jobstate.Scheduled {
-		// It was woken before, and runs or has failed since: its retry keeps its delay.
-		next, answer = j.Job, jobstate.Answer{Reason: fmt.Sprintf("the job is %s", j.Status)}
-		next.CommandSeq = c.Number
 	}
 	j.lastCommand = mustJSON(jobevent.CommandResult{
 		Number: c.Number, Command: c.Command, Applied: answer.Applied, Reason: answer.Reason,

@@ -168,7 +168,7 @@ func (m *model) commandOne(rt *rapid.T, h fixture) {
 		return
 	}
 	command := rapid.SampledFrom([]jobstate.Command{
-		jobstate.Cancel, jobstate.Retry, jobstate.Reschedule, jobstate.Delete, jobstate.Change,
+		jobstate.Cancel, jobstate.Retry, jobstate.Reschedule, jobstate.Wake, jobstate.Delete, jobstate.Change,
 	}).Draw(rt, "command")
 	m.numbers++
 	was := j.Status
@@ -176,6 +176,8 @@ func (m *model) commandOne(rt *rapid.T, h fixture) {
 	switch command {
 	case jobstate.Reschedule:
 		h.reschedule(j.created, m.numbers, time.Now().Add(time.Hour))
+	case jobstate.Wake:
+		h.wake(j.created, m.numbers, time.Now().Add(time.Hour))
 	case jobstate.Change:
 		h.change(j.created, m.numbers, priorityOf(rapid.IntRange(0, 9).Draw(rt, "priority")))
 	case jobstate.Cancel, jobstate.Retry, jobstate.Delete:

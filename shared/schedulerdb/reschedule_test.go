@@ -13,8 +13,19 @@ import (
 
 func (h fixture) reschedule(job jobevent.Created, number int, at time.Time) emit.Effects {
 	h.Helper()
+	return h.rescheduleBy("tester", job, number, at)
+}
+
+// wake reschedules a job as its waits do.
+func (h fixture) wake(job jobevent.Created, number int, at time.Time) emit.Effects {
+	h.Helper()
+	return h.rescheduleBy(jobevent.ByWait, job, number, at)
+}
+
+func (h fixture) rescheduleBy(by string, job jobevent.Created, number int, at time.Time) emit.Effects {
+	h.Helper()
 	effects, err := h.Command(h.Context(), []jobevent.Command{{
-		JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: "tester", RunAt: &at,
+		JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: by, RunAt: &at,
 	}})
 	return h.must(effects, err)
 }
@@ -134,23 +145,15 @@ func TestAWakeDoesNotCutTheDelayOfARetry(t *testing.T) {
 	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
-	wake := func(number int) {
-		t.Helper()
-		now := time.Now()
-		effects, err := h.Command(t.Context(), []jobevent.Command{{
-			JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: jobevent.ByWait, RunAt: &now,
-		}})
-		h.must(effects, err)
-	}
 	h.settle(snoozed(job))
-	wake(1)
+	h.wake(job, 1, time.Now())
 	if s := h.wantStatus(job, jobstate.Scheduled); !s.LastCommand.Applied {
 		t.Errorf("%+v", s.LastCommand)
 	}
 	h.due()
 	h.settle(ended(job, 2, jobstate.KindFailed))
 	before := h.wantStatus(job, jobstate.Retrying)
-	wake(2)
+	h.wake(job, 2, time.Now())
 	after := h.wantStatus(job, jobstate.Retrying)
 	if after.LastCommand.Applied || after.LastCommand.Number != 2 || !after.NextRunAt.Equal(*before.NextRunAt) {
 		t.Errorf("%+v, then %+v, %+v", before, after, after.LastCommand)
