@@ -285,8 +285,9 @@ func (f *facts) checkTogether(found func(_, _, _ string)) {
 						open++
 					}
 				}
-				one := !slices.ContainsFunc(before.Waits, func(w WaitSeen) bool { return w.Group != before.Waits[0].Group })
-				if one && open > 0 {
+				group := before.Waits[0].Group // calls without one wake their caller one by one
+				one := group != "" && !slices.ContainsFunc(before.Waits, func(w WaitSeen) bool { return w.Group != group })
+				if (one || len(before.Waits) == 1) && open > 0 {
 					found(f.name(j.JobID), fmt.Sprintf("attempt %d runs when all calls of its group have ended", next.Attempt), fmt.Sprintf("%d are open", open))
 				}
 			}
