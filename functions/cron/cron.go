@@ -209,7 +209,7 @@ var errNoRoom = errors.New("there is no room")
 
 func sizeOf(events []jobevent.Item) (bytes int) {
 	for i := range events {
-		bytes += len(events[i].Data())
+		bytes += events[i].Size()
 	}
 	return bytes
 }

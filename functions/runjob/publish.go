@@ -69,27 +69,26 @@ func (f *Function) appendOutcome(ctx context.Context, events []jobevent.Item, o 
 	}
 	typ, data := outcomeData(o)
 	return f.append(ctx, events, typ, jobevent.Meta{
-		ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)), JobID: o.JobID, TraceID: o.TraceID,
-		Cause: jobevent.RunID(o.JobID, o.Attempt),
+		JobID: o.JobID, TraceID: o.TraceID,
 	}, data)
 }
 
 func outcomeData(o workerdb.Outcome) (typ string, data any) {
 	switch o.Kind {
 	case workerdb.Completed:
-		return jobevent.TypeCompleted, jobevent.Completed{
+		return jobevent.TypeCompleted, &jobevent.Completed{
 			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy,
 			StartedAt: o.StartedAt.UTC(), FinishedAt: o.FinishedAt.UTC(), Output: o.Output,
 		}
 	case workerdb.Waiting:
-		return jobevent.TypeWaiting, jobevent.Waiting{
+		return jobevent.TypeWaiting, &jobevent.Waiting{
 			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy,
 			StartedAt: o.StartedAt.UTC(), CallbackTimeoutMs: o.CallbackTimeout.Milliseconds(),
 		}
 	case jobevent.KindFailed, jobevent.KindLost, jobevent.KindInterrupted, jobevent.KindCancelled,
 		jobevent.KindSnoozed:
 	}
-	failed := jobevent.Failed{
+	failed := &jobevent.Failed{
 		JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, RanBy: o.RanBy, FinishedAt: o.FinishedAt.UTC(),
 		ErrorCode: o.ErrorCode, Message: o.Message, Retryable: o.Retryable,
 		RetryAfterMs: o.RetryAfter.Milliseconds(), Kind: o.Kind,
@@ -111,7 +110,6 @@ func (f *Function) appendLog(ctx context.Context, events []jobevent.Item, a *poo
 	}
 	return f.append(ctx, events, jobevent.TypeAttemptLog, jobevent.Meta{
 		ID: jobevent.AttemptLogID(a.Run.JobID, a.Run.Attempt, first), JobID: a.Run.JobID, TraceID: a.TraceID,
-		Cause: jobevent.RunID(a.Run.JobID, a.Run.Attempt),
 	}, jobevent.AttemptLog{JobID: a.Run.JobID, Attempt: a.Run.Attempt, FirstLine: first, Lines: lines})
 }
 

@@ -16,8 +16,8 @@ const Publisher = "gateway"
 // Created builds the event of an accepted job.
 func Created(job jobevent.Created) (jobevent.Item, error) {
 	e, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{
-		Function: Publisher, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
-	}, job)
+		Function: Publisher, JobID: job.JobID, TraceID: job.TraceID,
+	}, &job)
 	e.SetTime(job.CreatedAt)
 	return e, err
 }
@@ -50,11 +50,11 @@ func Callback(c callbackstore.Callback) (jobevent.Item, error) {
 	meta := jobevent.Meta{
 		Function: Publisher, ID: jobevent.OutcomeID(c.JobID, c.Attempt, "callback"), JobID: c.JobID, TraceID: c.TraceID,
 	}
-	typ, data := jobevent.TypeCompleted, any(jobevent.Completed{
+	typ, data := jobevent.TypeCompleted, any(&jobevent.Completed{
 		JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), Output: c.Output,
 	})
 	if c.Kind == jobevent.KindFailed {
-		typ, data = jobevent.TypeFailed, jobevent.Failed{
+		typ, data = jobevent.TypeFailed, &jobevent.Failed{
 			JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), ErrorCode: c.ErrorCode, Message: c.Message,
 			Retryable: c.Retryable, Kind: c.Kind,
 		}

@@ -89,7 +89,7 @@ func (h *host) publishSoon(ctx context.Context, events []jobevent.Item) {
 
 func weightOf(events []jobevent.Item) (bytes int64) {
 	for i := range events {
-		bytes += eventWeight + int64(len(events[i].Data()))
+		bytes += eventWeight + int64(events[i].Size())
 	}
 	return bytes
 }

@@ -15,7 +15,7 @@ import (
 // Created is the job as the gateway accepted it.
 type Created struct {
 	JobID       uuid.UUID       `json:"jobId"`
-	TraceID     uuid.UUID       `json:"traceId"`
+	TraceID     uuid.UUID       `json:"-"` // that of its item
 	OwnerID     string          `json:"ownerId,omitempty"`
 	FairnessKey string          `json:"fairnessKey,omitempty"` // by which it shares its queue; empty: the owner
 	JobType     string          `json:"jobType"`

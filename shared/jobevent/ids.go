@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // JobID makes the id of a job from a new UUID. The last bit of the id decides whether the job's trace is kept: every
@@ -51,19 +53,44 @@ func Sampled(jobID uuid.UUID) bool { return jobID[15]&1 == 1 }
 func CreatedID(jobID uuid.UUID) string { return jobID.String() + ".created" }
 
 // RunID returns the id of an attempt's run order.
-func RunID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".run" }
+func RunID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt, ".run") }
 
 // OutcomeID returns the id of an attempt's outcome: kind is completed, failed, lost, interrupted …
 func OutcomeID(jobID uuid.UUID, attempt int, kind string) string {
-	return attemptID(jobID, attempt) + "." + kind
+	return attemptID(jobID, attempt, "."+kind)
+}
+
+// usualID returns the id of an item with this data, a pointer; empty: it has an id of its own.
+func usualID(data any) string {
+	switch d := data.(type) {
+	case *Created:
+		return CreatedID(d.JobID)
+	case *Run:
+		return RunID(d.JobID, d.Attempt)
+	case *Completed:
+		return OutcomeID(d.JobID, d.Attempt, string(jobstate.KindCompleted))
+	case *Failed:
+		return OutcomeID(d.JobID, d.Attempt, string(d.Kind))
+	case *Waiting:
+		return OutcomeID(d.JobID, d.Attempt, string(jobstate.KindWaiting))
+	}
+	return ""
+}
+
+func hasUsualID(data any) bool {
+	switch data.(type) {
+	case *Created, *Run, *Completed, *Failed, *Waiting:
+		return true
+	}
+	return false
 }
 
 // DeadLetterID names the one dead letter of a job whose attempt was its last.
-func DeadLetterID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".dead" }
+func DeadLetterID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt, ".dead") }
 
 // AttemptCancelID names the request to end an attempt.
 func AttemptCancelID(jobID uuid.UUID, attempt int) string {
-	return attemptID(jobID, attempt) + ".cancel"
+	return attemptID(jobID, attempt, ".cancel")
 }
 
 // DrainID names the order to a worker to drain, or to take attempts again, under the controls of a revision.
@@ -78,7 +105,7 @@ func FollowID(workerID string, revision int64) string {
 
 // AttemptLogID names a run of an attempt's log lines by the number of its first line.
 func AttemptLogID(jobID uuid.UUID, attempt, firstLine int) string {
-	return attemptID(jobID, attempt) + ".log" + strconv.Itoa(firstLine)
+	return attemptID(jobID, attempt, ".log"+strconv.Itoa(firstLine))
 }
 
 // StatusID names a version of a job.
@@ -105,7 +132,7 @@ func ControlID(kind ControlKind, name string, version int64) string {
 }
 
 // AttemptToken returns the token with which a handler can fence its own side effects: <jobId>.<attempt>.
-func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) }
+func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt, "") }
 
 // ReadAttemptToken returns the job and the attempt with which a text begins: those of an AttemptToken, and a dot.
 func ReadAttemptToken(text string) (jobID uuid.UUID, attempt int, ok bool) {
@@ -121,6 +148,7 @@ func ReadAttemptToken(text string) (jobID uuid.UUID, attempt int, ok bool) {
 	return jobID, attempt, err == nil && attempt > 0
 }
 
-func attemptID(jobID uuid.UUID, attempt int) string {
-	return jobID.String() + "." + strconv.Itoa(attempt)
+func attemptID(jobID uuid.UUID, attempt int, suffix string) string {
+	b := strconv.AppendInt(append(appendUUID(make([]byte, 0, 80), jobID), '.'), int64(attempt), 10)
+	return string(append(b, suffix...))
 }

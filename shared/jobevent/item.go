@@ -8,6 +8,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -18,19 +19,20 @@ import (
 type Item struct {
 	Err error // of a received item: why it cannot be read; it wraps ErrInvalid, and nothing else is set then
 
-	typ, id, source string
-	jobID           uuid.UUID
-	subject         string // the subject of an event, if it is not the id of a job
-	at              time.Time
-	traceID         uuid.UUID
-	traceParent     string
-	cause           string
-	key, queue      string
-	more            map[string]string // extensions that few events have
-	ends            bool              // a new status that is the end of its job
+	typ, source string
+	id          string // empty: the usual one of its data, see usualID
+	jobID       uuid.UUID
+	subject     string // the subject of an event, if it is not the id of a job
+	at          time.Time
+	traceID     uuid.UUID
+	traceParent string // empty: that of an item that was published outside of any span
+	cause       string // of an item that has an event of its own
+	key, queue  string
+	more        map[string]string // extensions that few events have
+	ends        bool              // a new status that is the end of its job
 
-	data []byte // JSON; nil: there is none, or it is still in packed
-	read any    // a pointer to the decoded data; nil: it was not decoded
+	data []byte // JSON; nil: there is none, it is still in packed, or it was not encoded yet
+	read any    // a pointer to the data; nil: it was not decoded
 
 	packed *event.Event // the event in which it was received, if that has many items
 	number int          // its place in that event, from 0 on
@@ -39,7 +41,7 @@ type Item struct {
 // Meta has the attributes of an item.
 type Meta struct {
 	Function string    // the function that publishes it: source /jobweaver/<function>
-	ID       string    // the same for a repeated event
+	ID       string    // the same for a repeated event; empty: usualID
 	JobID    uuid.UUID // subject; zero for an item about no job
 	Key      string    // record key; empty: the job id
 	TraceID  uuid.UUID // correlationid and traceparent; zero: none
@@ -47,23 +49,29 @@ type Meta struct {
 	Cause    string    // causationid; empty: the host of a function sets it if an event was handled
 }
 
-// New returns an item with data, or without if data is nil.
+// New returns an item with data, or without if data is nil. Data of a follower is encoded when the item is published.
 func New(typ string, m Meta, data any) (Item, error) {
 	it := Item{
 		typ: typ, id: m.ID, source: sourcePrefix + m.Function, jobID: m.JobID, at: time.Now().UTC(),
 		traceID: m.TraceID, cause: m.Cause, key: m.Key, queue: m.Queue,
 	}
-	if m.TraceID != uuid.Nil {
-		it.traceParent = TraceParent(m.TraceID, m.ID, m.JobID == uuid.Nil || Sampled(m.JobID))
-	}
-	if status, ok := data.(RawStatus); ok {
-		it.ends = jobstate.Status(status.Status.Status).Terminal()
-	}
-	if data != nil {
-		var err error
-		if it.data, err = Encode(data); err != nil {
-			return Item{}, fmt.Errorf("encode %s: %w", typ, err)
+	switch data := data.(type) {
+	case nil:
+		return it, nil
+	case follower:
+		it.read = data
+		if raw := data.foreignJSON(); raw != nil && !jsontext.Value(raw).IsValid(anyNames, jsontext.AllowInvalidUTF8(true)) {
+			return Item{}, fmt.Errorf("encode %s: %.40q is not JSON", typ, raw)
 		}
+		return it, nil
+	case *Failed, *Waiting:
+		it.read = data
+	case RawStatus:
+		it.ends = jobstate.Status(data.Status.Status).Terminal()
+	}
+	var err error
+	if it.data, err = Encode(data); err != nil {
+		return Item{}, fmt.Errorf("encode %s: %w", typ, err)
 	}
 	return it, nil
 }
@@ -74,12 +82,17 @@ const sourcePrefix = "/jobweaver/"
 func (it Item) Type() string { return it.typ }
 
 // ID returns the id, which is the same for a repeated item.
-func (it Item) ID() string { return it.id }
+func (it Item) ID() string {
+	if it.id == "" {
+		return usualID(it.read)
+	}
+	return it.id
+}
 
 // Source is /jobweaver/<function>.
 func (it Item) Source() string { return it.source }
 
-func (it Item) String() string { return it.typ + " " + it.id }
+func (it Item) String() string { return it.typ + " " + it.ID() }
 
 // JobID is zero for an item that is about no job.
 func (it Item) JobID() uuid.UUID { return it.jobID }
@@ -99,7 +112,12 @@ func (it Item) Time() time.Time { return it.at }
 func (it Item) TraceID() uuid.UUID { return it.traceID }
 
 // TraceParent returns the W3C form of the span from which the item came; empty: it belongs to no trace.
-func (it Item) TraceParent() string { return it.traceParent }
+func (it Item) TraceParent() string {
+	if it.traceParent == "" && it.traceID != uuid.Nil {
+		return TraceParent(it.traceID, it.ID(), it.jobID == uuid.Nil || Sampled(it.jobID))
+	}
+	return it.traceParent
+}
 
 // Cause returns the id of the handled item from which this one follows; empty: there was none.
 func (it Item) Cause() string { return it.cause }
@@ -117,10 +135,40 @@ func (it Item) Queue() string { return it.queue }
 
 // Data returns the item's JSON; nil: it has none.
 func (it Item) Data() []byte {
-	if it.data == nil && it.packed != nil {
-		return rawItem(*it.packed, it.number)
+	if it.packed != nil && it.data == nil {
+		return it.asReceived()
 	}
-	return it.data
+	return it.encoded()
+}
+
+// asReceived returns the JSON that stands for the item in the event in which it was received; for an array, what it
+// would be as the first item.
+func (it *Item) asReceived() []byte {
+	raw := rawItem(*it.packed, it.number)
+	if raw.Kind() == '[' && it.Err == nil {
+		return it.appendTo(nil)
+	}
+	return raw
+}
+
+// encoded returns the JSON of the data; nil: there is none.
+func (it *Item) encoded() []byte {
+	if it.data != nil || it.read == nil {
+		return it.data
+	}
+	data, err := Encode(it.read)
+	if err != nil {
+		panic(fmt.Sprintf("encode %s: %v", it, err)) // cannot happen with what New has checked or Unpack has read
+	}
+	return data
+}
+
+// Size returns about how many bytes the item has.
+func (it Item) Size() int {
+	if data, ok := it.read.(follower); ok && it.data == nil {
+		return len(data.foreignJSON()) + 200
+	}
+	return len(it.data)
 }
 
 // Ends reports whether a new item is the status of a job that has ended.
@@ -149,7 +197,7 @@ var jsonType = event.ApplicationJSON
 // Event returns the item as an event of its own. The caller may change its extensions.
 func (it Item) Event() event.Event {
 	ctx := &event.EventContextV1{
-		ID: it.id, Type: it.typ, Time: &types.Timestamp{Time: it.at}, Extensions: make(map[string]any, 6),
+		ID: it.ID(), Type: it.typ, Time: &types.Timestamp{Time: it.at}, Extensions: make(map[string]any, 6),
 	}
 	ctx.Source.Path = it.source
 	if subject := it.Subject(); subject != "" {
@@ -164,7 +212,7 @@ func (it Item) Event() event.Event {
 		}
 	}
 	set(ExtPartitionKey, it.Key())
-	set(ExtTraceParent, it.traceParent)
+	set(ExtTraceParent, it.TraceParent())
 	set(ExtCausationID, it.cause)
 	set(ExtQueue, it.queue)
 	if it.traceID != uuid.Nil {
@@ -223,7 +271,6 @@ func (it Item) Alone() event.Event {
 	e := it.packed.Clone()
 	e.SetID(it.packed.ID() + "/" + strconv.Itoa(it.number))
 	e.SetExtension(ExtSignature, nil)
-	raw := rawItem(*it.packed, it.number)
-	e.DataEncoded = slices.Concat([]byte(`{"items":[`), raw, []byte("]}")) // unchanged, whatever is wrong with it
+	e.DataEncoded = slices.Concat([]byte(`{"items":[`), it.asReceived(), []byte("]}")) // whatever is wrong with it
 	return e
 }

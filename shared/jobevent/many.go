@@ -1,6 +1,8 @@
 package jobevent
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -41,11 +43,10 @@ func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
 // itemMeta has the fields of an item beside its data. No data has fields with these names, except for the kind of a
 // Failed.
 type itemMeta struct {
-	EventID       string `json:"eventId"`
-	TraceParent   string `json:"traceparent"`
-	CorrelationID string `json:"correlationId"` // absent: it is the trace id of TraceParent
-	CausationID   string `json:"causationId"`
-	Kind          Kind   `json:"kind"` // for the outcome of an attempt: completed, waiting or the Kind of its Failed
+	EventID     string    `json:"eventId"` // absent: usualID
+	TraceID     uuid.UUID `json:"traceId"`
+	TraceParent string    `json:"traceparent"` // absent: the item was published outside of any span
+	Kind        Kind      `json:"kind"`        // for the outcome of an attempt: completed, waiting or the Kind of its Failed
 }
 
 // Pack puts items into as few events as the limits allow, in the order of the first item of each. An item that others
@@ -71,9 +72,15 @@ func Pack(items []Item) (events []event.Event, of [][]int) {
 			all = append(all, &envelope{of: []int{i}})
 			continue
 		}
+		p, alone := open[to], 0 < runs[to] && runs[to] <= MaxRunsAlone
+		if p != nil && !alone && items[i].follows(&items[p.of[len(p.of)-1]]) {
+			if text = items[i].appendFollowing(text[:0]); p.hasRoom(len(text)) {
+				p.add(i, text)
+				continue
+			}
+		}
 		text = items[i].appendTo(text[:0])
-		p := open[to]
-		if p == nil || !p.hasRoom(len(text)) || 0 < runs[to] && runs[to] <= MaxRunsAlone {
+		if p == nil || alone || !p.hasRoom(len(text)) {
 			p = &envelope{packing: to}
 			open[to], all = p, append(all, p)
 		}
@@ -101,15 +108,28 @@ func (it *Item) packing() packing {
 	return to
 }
 
+// follows reports whether the item differs from another one only in what a follower has of its own.
+func (it *Item) follows(before *Item) bool {
+	data, ok := it.read.(follower)
+	return ok && it.id == "" && before.id == "" && it.traceParent == "" && before.traceParent == "" &&
+		data.follows(before.read)
+}
+
+// appendFollowing appends the item as it stands in an event behind one that it follows.
+func (it *Item) appendFollowing(b []byte) []byte {
+	b = appendUUID(append(b, `["`...), it.jobID)
+	b = appendUUID(append(b, `","`...), it.traceID)
+	return append(it.read.(follower).appendOwn(append(b, '"')), ']')
+}
+
 // appendTo appends the item as it stands in an event.
 func (it *Item) appendTo(b []byte) []byte {
 	b = append(b, '{')
 	b = appendField(b, `"eventId":`, it.id)
-	b = appendField(b, `"traceparent":`, it.traceParent)
-	if it.traceID != traceOf(it.traceParent) && it.traceID != uuid.Nil {
-		b = appendField(b, `"correlationId":`, it.traceID.String())
+	if it.traceID != uuid.Nil {
+		b = append(appendUUID(append(b, `"traceId":"`...), it.traceID), `",`...)
 	}
-	b = appendField(b, `"causationId":`, it.cause)
+	b = appendField(b, `"traceparent":`, it.traceParent)
 	switch it.typ {
 	case TypesStatus:
 		b = appendField(b, `"jobId":`, it.Subject())
@@ -122,7 +142,7 @@ func (it *Item) appendTo(b []byte) []byte {
 	case TypeWaiting:
 		b = appendField(b, `"kind":`, string(jobstate.KindWaiting))
 	}
-	data := it.Data()
+	data := it.encoded()
 	if string(data) == "{}" {
 		b = b[:len(b)-len(",")]
 	}
@@ -164,12 +184,14 @@ func (p *envelope) add(i int, item []byte) {
 // give the same event.
 func (p *envelope) event(items []Item) event.Event {
 	ids := sha256.New()
+	var line []byte
 	for _, i := range p.of {
-		ids.Write([]byte(items[i].id + "\n")) // hash.Hash never fails
+		line = append(append(line[:0], items[i].ID()...), '\n')
+		ids.Write(line) // hash.Hash never fails
 	}
 	first := items[p.of[0]]
 	ctx := &event.EventContextV1{
-		ID: first.id + "+" + hex.EncodeToString(ids.Sum(nil)[:8]), Type: p.typ, DataContentType: &jsonType,
+		ID: first.ID() + "+" + hex.EncodeToString(ids.Sum(nil)[:8]), Type: p.typ, DataContentType: &jsonType,
 		Time: &types.Timestamp{Time: time.Now().UTC()}, Extensions: make(map[string]any, 3), // jwsig comes later
 	}
 	ctx.Source.Path = p.source
@@ -211,7 +233,7 @@ func Unpack(e event.Event) ([]Item, error) {
 
 // unpackers read the data of events of many items, by type.
 var unpackers = map[string]func(event.Event) ([]Item, error){
-	TypesCreated: unpacker(func(it *Item, d *Created, _ Kind) { it.jobID, it.read = d.JobID, d }),
+	TypesCreated: unpacker(func(it *Item, d *Created, _ Kind) { it.jobID, it.read, d.TraceID = d.JobID, d, it.traceID }),
 	TypesRun:     unpacker(func(it *Item, d *Run, _ Kind) { it.jobID, it.read = d.JobID, d }),
 	TypesEnded:   unpacker(func(it *Item, d *ended, kind Kind) { it.jobID, it.read = d.JobID, d.as(kind) }),
 	TypesCommand: unpacker(func(it *Item, d *Command, _ Kind) { it.jobID, it.read = d.JobID, d }),
@@ -255,9 +277,7 @@ func unpacker[T any](set func(it *Item, d *T, kind Kind)) func(event.Event) ([]I
 		}
 		items := make([]Item, len(data.Items))
 		for i := range data.Items {
-			read := &data.Items[i]
-			items[i] = read.item(e.Type())
-			set(&items[i], &read.Data, read.Kind)
+			items[i] = data.Items[i].item(e.Type(), set)
 		}
 		return items, nil
 	}
@@ -271,25 +291,30 @@ func unpackApart[T any](e event.Event, set func(*Item, *T, Kind)) ([]Item, error
 		return nil, err
 	}
 	items := make([]Item, len(raws))
+	var before *itemAs[T] // nil: it cannot be read
 	for i, raw := range raws {
-		var read itemAs[T]
-		if jsonv2.Unmarshal(raw, &read, anyNames) == nil {
-			items[i] = read.item(e.Type())
-			set(&items[i], &read.Data, read.Kind)
+		read := new(itemAs[T])
+		err := read.readFrom(jsontext.NewDecoder(bytes.NewReader(raw), anyNames), before)
+		if err == nil {
+			items[i], before = read.item(e.Type(), set), read
 			continue
+		}
+		if raw.Kind() != '[' {
+			before = nil
 		}
 		var named struct {
 			itemMeta
 			JobID string `json:"jobId"`
 		}
-		if err := jsonv2.Unmarshal(raw, &named, anyNames); err != nil {
+		if jsonv2.Unmarshal(raw, &named, anyNames) != nil {
 			items[i].Err = err
 			continue
 		}
-		items[i] = named.item(e.Type())
+		items[i] = named.itemMeta.item(e.Type())
 		if id, err := uuid.Parse(named.JobID); err == nil {
-			items[i].jobID = id
+			items[i].jobID, items[i].id = id, cmp.Or(named.EventID, id.String())
 		}
+		items[i].checkID()
 	}
 	return items, nil
 }
@@ -300,6 +325,44 @@ type itemAs[T any] struct {
 	Data T `json:",embed"`
 }
 
+// readFrom reads an item. An array follows the item before it, which is nil if there is none.
+func (read *itemAs[T]) readFrom(dec *jsontext.Decoder, before *itemAs[T]) (err error) {
+	if dec.PeekKind() != '[' {
+		return jsonv2.UnmarshalDecode(dec, read)
+	}
+	data, ok := any(&read.Data).(followed)
+	if !ok || before == nil {
+		return errFollowsNone
+	}
+	*read = *before
+	read.EventID, read.TraceParent = "", ""
+	if _, err = dec.ReadToken(); err != nil {
+		return err
+	}
+	job, err := readUUID(dec)
+	if err != nil {
+		return err
+	}
+	if read.TraceID, err = readUUID(dec); err != nil {
+		return err
+	}
+	if err = data.readOwn(job, dec); err != nil {
+		return err
+	}
+	if end, err := dec.ReadToken(); err != nil || end.Kind() != ']' {
+		return errors.Join(errFollowsNone, err)
+	}
+	return nil
+}
+
+// item returns an item of an event of this type.
+func (read *itemAs[T]) item(packed string, set func(*Item, *T, Kind)) Item {
+	it := read.itemMeta.item(packed)
+	set(&it, &read.Data, read.Kind)
+	it.checkID()
+	return it
+}
+
 type itemsOf[T any] []itemAs[T]
 
 // UnmarshalJSONFrom returns an error after MaxItems items: otherwise a small event could take much memory.
@@ -308,11 +371,16 @@ func (l *itemsOf[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return errors.Join(errNoItems, err)
 	}
 	for *l = nil; dec.PeekKind() != ']'; {
-		if len(*l) == MaxItems {
+		n := len(*l)
+		if n == MaxItems {
 			return errNoItems
 		}
 		*l = append(*l, itemAs[T]{})
-		if err := jsonv2.UnmarshalDecode(dec, &(*l)[len(*l)-1]); err != nil {
+		var before *itemAs[T]
+		if n > 0 {
+			before = &(*l)[n-1]
+		}
+		if err := (*l)[n].readFrom(dec, before); err != nil {
 			return err
 		}
 	}
@@ -322,20 +390,19 @@ func (l *itemsOf[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // item returns an item of an event of this type, without its data.
 func (m *itemMeta) item(packed string) Item {
-	it := Item{id: m.EventID, typ: unpackedAs(packed, m.Kind), traceID: traceOf(m.TraceParent)}
-	if it.traceID != uuid.Nil {
+	it := Item{id: m.EventID, typ: unpackedAs(packed, m.Kind), traceID: m.TraceID}
+	if traceOf(m.TraceParent) != uuid.Nil {
 		it.traceParent = m.TraceParent
 	}
-	if id, err := uuid.Parse(m.CorrelationID); err == nil {
-		it.traceID = id
-	}
-	if isItemID(m.CausationID) {
-		it.cause = m.CausationID
-	}
-	if !isItemID(it.id) {
+	return it
+}
+
+// checkID sets the error of an item that has no id that an event can have.
+func (it *Item) checkID() {
+	usual := it.id == "" && it.jobID != uuid.Nil && hasUsualID(it.read)
+	if it.Err == nil && !usual && !isItemID(it.id) {
 		it.Err = errItemID
 	}
-	return it
 }
 
 func unpackedAs(packed string, kind Kind) string {
@@ -366,7 +433,8 @@ var (
 	errNoItems = fmt.Errorf("it has not 1 to %d items", MaxItems)
 	errItemID  = errors.New("eventId is not that of an event")
 
-	errNoStatus = errors.New("it has neither a status nor a deletion")
+	errNoStatus    = errors.New("it has neither a status nor a deletion")
+	errFollowsNone = errors.New("it is an array, but follows no item")
 )
 
 // rawItems returns the items of an event unchanged.

@@ -32,21 +32,21 @@ func anItem(t testing.TB, typ string, m Meta, data any) Item {
 func everySort(t testing.TB) []Item {
 	job, trace, at := uuid.New(), uuid.New(), time.Date(2026, 11, 23, 1, 2, 3, 4000, time.UTC)
 	meta := func(id string) Meta { return Meta{ID: id, JobID: job, TraceID: trace, Cause: RunID(job, 2)} }
-	run := meta(RunID(job, 2))
+	run := meta("")
 	run.Key, run.Queue = RoutingKey(7), "mail"
 	callback := meta(OutcomeID(job, 2, "callback"))
 	callback.Cause = ""
 	return []Item{
-		anItem(t, TypeCreated, meta(CreatedID(job)), Created{
+		anItem(t, TypeCreated, meta(""), &Created{
 			JobID: job, TraceID: trace, JobType: "SIMULATION", Queue: "mail", CreatedAt: at,
 			Payload: json.RawMessage(`{"a":"<&> \u2028 é","a":1e400,"kind":3,"jobId":null}`),
 		}),
-		anItem(t, TypeRun, run, Run{
+		anItem(t, TypeRun, run, &Run{
 			JobID: job, Attempt: 2, JobType: "SIMULATION", Payload: json.RawMessage(`[1, 2]`), Spec: Spec{TimeoutMs: 5}, Rank: at,
 		}),
-		anItem(t, TypeCompleted, callback, Completed{JobID: job, Attempt: 2, FinishedAt: at, Output: json.RawMessage(`"x"`)}),
-		anItem(t, TypeFailed, meta(OutcomeID(job, 2, "lost")), Failed{JobID: job, Attempt: 2, Kind: KindLost, FinishedAt: at}),
-		anItem(t, TypeWaiting, meta(OutcomeID(job, 2, "waiting")), Waiting{JobID: job, Attempt: 2, StartedAt: at}),
+		anItem(t, TypeCompleted, callback, &Completed{JobID: job, Attempt: 2, FinishedAt: at, Output: json.RawMessage(`"x"`)}),
+		anItem(t, TypeFailed, meta(""), &Failed{JobID: job, Attempt: 2, Kind: KindLost, FinishedAt: at}),
+		anItem(t, TypeWaiting, meta(""), &Waiting{JobID: job, Attempt: 2, StartedAt: at}),
 		anItem(t, TypeCommand, meta(CommandID(job, 1)), Command{JobID: job, Number: 1, Command: CommandCancel}),
 		anItem(t, TypeCommand, Meta{ID: "report." + job.String()}, Command{Command: CommandReport, Reports: []ReportJob{{job, 4}}}),
 		anItem(t, TypeAttemptCancel, meta(AttemptCancelID(job, 2)), AttemptCancel{JobID: job, Attempt: 2}),
@@ -117,7 +117,7 @@ func same(t testing.TB, got, want Item) {
 }
 
 func about(it Item) string {
-	return fmt.Sprint(it, it.Subject(), it.JobID(), it.Source(), it.TraceParent(), it.TraceID(), it.Cause(), it.Queue())
+	return fmt.Sprint(it, it.Subject(), it.JobID(), it.Source(), it.TraceParent(), it.TraceID(), it.Queue())
 }
 
 func byID(a, b Item) int { return strings.Compare(a.Type()+a.ID(), b.Type()+b.ID()) }
@@ -428,8 +428,13 @@ func FuzzUnpack(f *testing.F) {
 	for i, e := range packed {
 		f.Add(byte(i), e.DataEncoded)
 	}
+	for i, typ := range []string{TypeCreated, TypeRun, TypeCompleted} {
+		followed, _ := Pack(alike(f, typ, MaxRunsAlone+1))
+		f.Add(byte(i), followed[0].DataEncoded)
+	}
 	f.Add(byte(6), []byte(`{"items":[{"eventId":"a","status": {} },{"eventId":"b","status":[]},{"eventId":"c","jobId":"d"}]}`))
 	f.Add(byte(0), []byte(`{"items":[{"eventId":"a","jobId":"00000000-0000-0000-0000-000000000000"},1,{"eventId":"b","eventId":"c"}]}`))
+	f.Add(byte(5), []byte(`{"items":[{"jobId":"00000000-0000-0000-0000-000000000001"}]}`)) // a type without a usual id
 	f.Add(byte(2), []byte(`{"items":[{"eventId":"a","kind":"completed","traceparent":"00-0-0-00"}],"items":[]}`))
 	f.Fuzz(func(t *testing.T, sort byte, data []byte) {
 		e := packed[int(sort)%len(packed)].Clone()
@@ -511,7 +516,7 @@ func FuzzPackStatus(f *testing.F) {
 	f.Add("job.v2", `{ "history" : [ ] , "a":1e400,"a":2 }`, "x", "")
 	f.Fuzz(func(t *testing.T, id, data, parent, cause string) {
 		var object map[string]jsontext.Value
-		if jsonv2.Unmarshal([]byte(data), &object, anyNames) != nil || data[0] != '{' || !isItemID(id) {
+		if jsonv2.Unmarshal([]byte(data), &object, anyNames) != nil || strings.TrimSpace(data) != data || !isItemID(id) {
 			return
 		}
 		public := Item{typ: TypeStatus, id: id, source: "/test", jobID: uuid.New(), data: []byte(data), cause: cause}
@@ -534,12 +539,13 @@ func FuzzPackStatus(f *testing.F) {
 // benchItems are 64 orders to run an attempt, as dispatch makes them.
 func benchItems(b *testing.B) []Item {
 	items := make([]Item, MaxRunItems)
+	rank := time.Now().UTC()
 	for i := range items {
 		job := uuid.Must(uuid.NewV7())
 		items[i] = anItem(b, TypeRun, Meta{
-			ID: RunID(job, 1), JobID: job, TraceID: uuid.New(), Key: RoutingKey(1), Queue: DefaultQueue, Cause: CreatedID(job),
-		}, Run{
-			JobID: job, Attempt: 1, JobType: "SIMULATION", Spec: Spec{TimeoutMs: 600_000}, Rank: time.Now().UTC(),
+			JobID: job, TraceID: uuid.New(), Key: RoutingKey(1), Queue: DefaultQueue,
+		}, &Run{
+			JobID: job, Attempt: 1, JobType: "SIMULATION", Spec: Spec{TimeoutMs: 600_000}, Rank: rank,
 			Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
 		})
 	}

@@ -54,7 +54,7 @@ func (s *Buffer) Add(events []jobevent.Item) {
 	}
 	size := 0
 	for i := range events {
-		size += len(events[i].Data())
+		size += events[i].Size()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

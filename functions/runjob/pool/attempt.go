@@ -111,7 +111,7 @@ type Finished struct {
 func (f Finished) Weight() int64 {
 	n := len(f.Outcome.Output) + len(f.Outcome.Message)
 	for _, e := range f.Events {
-		n += len(e.Data())
+		n += e.Size()
 	}
 	return int64(n)
 }

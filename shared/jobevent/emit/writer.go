@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,10 @@ type writer struct {
 	function string
 	events   []jobevent.Item
 	err      error
+	spec     struct { // that of the last order, as most have the same
+		bytes json.RawMessage
+		read  *jobevent.Spec
+	}
 }
 
 func (w *writer) add(typ string, m jobevent.Meta, data any) {
@@ -38,17 +43,19 @@ func (w *writer) run(o RunOrder) {
 	if share == o.OwnerID {
 		share = "" // the default
 	}
-	spec, err := jobevent.ReadSpec(o.Spec)
-	if err != nil {
-		w.err = cmp.Or(w.err, fmt.Errorf("order an attempt of job %s: %w", o.JobID, err))
-		return
+	if w.spec.read == nil || !bytes.Equal(w.spec.bytes, o.Spec) {
+		spec, err := jobevent.ReadSpec(o.Spec)
+		if err != nil {
+			w.err = cmp.Or(w.err, fmt.Errorf("order an attempt of job %s: %w", o.JobID, err))
+			return
+		}
+		w.spec.bytes, w.spec.read = o.Spec, &spec
 	}
 	w.add(jobevent.TypeRun, jobevent.Meta{
-		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
-		Key: jobevent.RoutingKey(partition), Queue: o.Queue,
-	}, jobevent.Run{
+		JobID: o.JobID, TraceID: o.TraceID, Key: jobevent.RoutingKey(partition), Queue: o.Queue,
+	}, &jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
-		Spec: spec, Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
+		Spec: *w.spec.read, Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
 		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share, Event: o.Event,
 		Prompt: o.Prompt,
 	})
