@@ -27,8 +27,8 @@ type followed interface {
 
 func (c *Created) follows(before any) bool {
 	b, ok := before.(*Created)
-	return ok && c.OwnerID == b.OwnerID && c.FairnessKey == b.FairnessKey && c.JobType == b.JobType && c.Queue == b.Queue &&
-		c.Awaited == b.Awaited && c.CreatedAt.Equal(b.CreatedAt) && sameTime(c.RunAt, b.RunAt) &&
+	return ok && c.OwnerID == b.OwnerID && c.FairnessKey == b.FairnessKey && c.JobType == b.JobType &&
+		c.Queue == b.Queue && c.Awaited == b.Awaited && c.CreatedAt.Equal(b.CreatedAt) && sameTime(c.RunAt, b.RunAt) &&
 		sameTime(c.ExpiresAt, b.ExpiresAt) && c.Spec.Equal(&b.Spec) && c.isPlain() && b.isPlain()
 }
 

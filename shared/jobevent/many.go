@@ -46,7 +46,7 @@ type itemMeta struct {
 	EventID     string    `json:"eventId"` // absent: usualID
 	TraceID     uuid.UUID `json:"traceId"`
 	TraceParent string    `json:"traceparent"` // absent: the item was published outside of any span
-	Kind        Kind      `json:"kind"`        // for the outcome of an attempt: completed, waiting or the Kind of its Failed
+	Kind        Kind      `json:"kind"`        // of the outcome of an attempt: completed, waiting, or that of its Failed
 }
 
 // Pack puts items into as few events as the limits allow, in the order of the first item of each. An item that others
