@@ -110,26 +110,6 @@ func TestEndedHasTheColumnsOfACompletedJob(t *testing.T) {
 	}
 }
 
-func TestAJobThatCompletesAgainIsStoredOnce(t *testing.T) {
-	h := newFixture(t)
-	job := newJob()
-	h.ingest(job)
-	first := completed(job, 1)
-	first.Output = json.RawMessage(`1`)
-	h.settle(first)
-	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status, attempt,
-			rank, lease_expires_at, partition, history, created_at)
-		SELECT job_id, trace_id, job_type, queue, payload, spec, 'QUEUED', 1, created_at,
-			now(), 1, history, created_at FROM ended`)
-	second := completed(job, 1)
-	second.Output = json.RawMessage(`2`)
-	h.settle(second)
-	h.wantIn(job, 0, 1)
-	if got := h.wantStatus(job, jobstate.Completed); string(got.Output) != "1" {
-		t.Errorf("the output is %s", got.Output)
-	}
-}
-
 // Outcomes, commands and repeated arrivals of the same jobs race. Each transaction may find a job in the other table
 // than the one in which it was a moment ago.
 func TestJobsThatMoveAreNeitherLostNorDoubled(t *testing.T) {

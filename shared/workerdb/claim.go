@@ -108,7 +108,6 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 	if err != nil {
 		return err
 	}
-	var elsewhere []Key
 	late := false // an attempt of this worker may expire
 	for _, i := range missing {
 		row, ok := found[orders[i].Key]
@@ -122,15 +121,12 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 			late = late || !orders[i].ExpiresAt.IsZero()
 		default:
 			claims[i].State = OpenElsewhere
-			elsewhere = append(elsewhere, orders[i].Key)
 		}
 	}
 	if late {
-		if err := s.addTimes(ctx, claims, missing); err != nil {
-			return err
-		}
+		return s.addTimes(ctx, claims, missing)
 	}
-	return s.file(ctx, elsewhere)
+	return nil
 }
 
 // addTimes writes the database's time into some of the claims.

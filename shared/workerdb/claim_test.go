@@ -69,29 +69,6 @@ func TestAHeartbeatKeepsUnansweredClaims(t *testing.T) {
 	}
 }
 
-func TestAClaimFilesAnOpenAttemptOfASilentWorker(t *testing.T) {
-	f := open(t)
-	a, live := order(), order()
-	f.heartbeat("old")
-	f.heartbeat("w1")
-	f.claim("old", a)
-	f.claim("w1", live)
-	f.exec("DELETE FROM claims")
-	f.silence("old", time.Minute)
-	if got := f.reap(); len(got) != 0 {
-		t.Fatalf("reaped %+v", got)
-	}
-	if got := f.claim("w2", a, live); got[0].State != workerdb.OpenElsewhere || got[1].State != workerdb.OpenElsewhere {
-		t.Fatalf("claimed %+v", got)
-	}
-	if got := f.reap(); len(got) != 1 || got[0].Key != a.Key {
-		t.Errorf("reaped %+v", got)
-	}
-	if n := f.count("SELECT count(*) FROM claims WHERE worker_id = 'w1'"); n != 0 {
-		t.Errorf("%d rows of claims filed for a live worker", n)
-	}
-}
-
 func TestClaimsThatMeetKnownAttemptsAnswerAllOrders(t *testing.T) {
 	f := open(t)
 	for range 40 { // beyond the claims that expect known attempts

@@ -92,19 +92,6 @@ func (s *Store) wantCancel(ctx context.Context, keys []Key) error {
 	return nil
 }
 
-// file lists open attempts of silent workers in claims, where Reap finds them.
-func (s *Store) file(ctx context.Context, keys []Key) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	jobIDs, attempts := columns(keys)
-	err := s.q.ClaimsFile(ctx, gen.ClaimsFileParams{JobIDs: jobIDs, Attempts: attempts, Silence: Silence})
-	if err != nil {
-		return fmt.Errorf("file %d open attempts: %w", len(keys), pgpool.Classify(err))
-	}
-	return nil
-}
-
 // Taken returns those of the attempts that a worker has claimed or settled.
 func (s *Store) Taken(ctx context.Context, keys []Key) ([]Key, error) {
 	found, err := s.get(ctx, keys)

@@ -44,9 +44,8 @@ select unnest(@job_ids::uuid[]),
 
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job moves to ended, whatever its state was. A lease shows that the attempt
--- was out: an attempt that waited for a callback has none. A row of a job that ended before is only deleted: functions
--- of a release that does not know ended may have stored the job again. Why the rows are found by "any (array[…])":
--- docs/sql.md, "Joins by key".
+-- was out: an attempt that waited for a callback has none. Why the rows are found by "any (array[…])": docs/sql.md,
+-- "Joins by key".
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
@@ -80,7 +79,6 @@ with input as (
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
            fairness_key, build, inputs, event, flow_id
     from completed
-    where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
 select job_id, trace_id, version::bigint as version, attempt, retry_count, last_command::json as last_command,
        history::text as history, started_at, now()::timestamptz as updated_at, queue, partition, worker_id, ordering_key,

@@ -9,32 +9,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"time"
 )
-
-const ClaimsFile = `-- name: ClaimsFile :exec
-insert into claims (worker_id, number, job_ids, attempts)
-select a.worker_id, -1 - (random() * 1e15)::bigint, array_agg(a.job_id), array_agg(a.attempt)
-from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
-join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
-join workers w on w.worker_id = a.worker_id and w.seen_at not between now() - $3::interval and now() + $3::interval
-where case when a.outcome is null then true else false end
-group by a.worker_id
-on conflict (worker_id, number) do nothing
-`
-
-type ClaimsFileParams struct {
-	JobIDs   []uuid.UUID
-	Attempts []int32
-	Silence  time.Duration
-}
-
-// A worker that meets an open attempt of a silent worker lists it here, where Reap looks. It is missing if the silent
-// worker is of a release without claims and died while it was being replaced.
-func (q *Queries) ClaimsFile(ctx context.Context, arg ClaimsFileParams) error {
-	_, err := q.db.Exec(ctx, ClaimsFile, arg.JobIDs, arg.Attempts, arg.Silence)
-	return err
-}
 
 const ClaimsFold = `-- name: ClaimsFold :exec
 with folded as (
