@@ -119,7 +119,8 @@ func (f *Function) append(
 	meta.Function = Name
 	e, err := jobevent.New(typ, meta, data)
 	if err != nil {
-		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be built", "type", typ, "id", meta.ID, "error", err)
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be built", "type", typ,
+			telemetry.FieldJobID, meta.JobID, "error", err)
 		return events
 	}
 	return append(events, e)

@@ -19,6 +19,9 @@ func newBench() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Out = cmd.OutOrStdout()
 			o.Settings.RiverSlots = rig.RiverWorkers
+			if o.Settings.Handler > 0 { // slots would decide
+				o.Settings.RiverSlots = o.Settings.Slots
+			}
 			if quick {
 				shorten(cmd, &o)
 			}
@@ -55,6 +58,7 @@ func settings(cmd *cobra.Command, s *figures.Settings) {
 	flags.IntVar(&s.Batch, "batch", 500, "jobs in a POST")
 	flags.IntVar(&s.Slots, "slots", 64, "of the worker")
 	flags.IntVar(&s.SlotQueue, "slot-queue", 1000, "attempts that wait in the worker for a slot")
+	flags.DurationVar(&s.Handler, "handler", 0, "how long each job of a throughput round sleeps, with as many slots for River")
 }
 
 // shorten makes the run take less than two minutes, but keeps all options that were set explicitly.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ func newSystem() *cobra.Command {
 		WorkerQueues: []string{jobevent.DefaultQueue}, JobTypes: []string{"*"}, Out: io.Discard,
 	}
 	var pulls bool
+	var handler time.Duration
 	cmd := &cobra.Command{
 		Use: "system", Args: cobra.NoArgs, Hidden: true,
 		Short: "An installation on the server of DATABASE_URL and the broker of KAFKA_BROKERS, or an embedded one",
@@ -43,7 +45,7 @@ func newSystem() *cobra.Command {
 			if pulls {
 				o.Queues = append(o.Queues, rig.PullQueue)
 			}
-			o.Handlers = jobTypes(func() {})
+			o.Handlers = jobTypes(handler, func() {})
 			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				fmt.Println(rig.Ready + url)
 				<-ctx.Done()
@@ -52,6 +54,7 @@ func newSystem() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Dir, "dir", ".", "where the broker's data is kept")
+	cmd.Flags().DurationVar(&handler, "handler", 0, "how long the handler of no-ops sleeps")
 	cmd.Flags().BoolVar(&pulls, "pull", false, "with the function pull and its queue")
 	return cmd
 }

@@ -17,25 +17,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
-// jobTypes registers the bench's own job types. ended is called at the end of each handler.
-func jobTypes(ended func()) map[string]handlers.Handler {
-	return map[string]handlers.Handler{
-		bench.NoopType: func(context.Context, *handlers.Attempt) (handlers.Result, error) {
+// jobTypes registers the bench's own job types, no-ops of which sleep for a time. ended is called at the end of each
+// handler.
+func jobTypes(noop time.Duration, ended func()) map[string]handlers.Handler {
+	sleeping := func(d time.Duration) handlers.Handler {
+		return func(ctx context.Context, _ *handlers.Attempt) (handlers.Result, error) {
+			if d > 0 {
+				select {
+				case <-time.After(d):
+				case <-ctx.Done():
+					return handlers.Result{}, context.Cause(ctx)
+				}
+			}
 			ended()
 			return handlers.Result{}, nil
-		},
-		bench.SleepType: func(ctx context.Context, _ *handlers.Attempt) (handlers.Result, error) {
-			timer := time.NewTimer(bench.SleepFor)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-				ended()
-				return handlers.Result{}, nil
-			case <-ctx.Done():
-				return handlers.Result{}, context.Cause(ctx)
-			}
-		},
+		}
 	}
+	return map[string]handlers.Handler{bench.NoopType: sleeping(noop), bench.SleepType: sleeping(bench.SleepFor)}
 }
 
 // newWorker makes the command that runs a further worker in a process of its own, as any Go program can.
@@ -58,7 +56,7 @@ func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, err
 	}
 	registry := handlers.NewRegistry()
 	ended := make(chan time.Time, 1<<14)
-	for name, handler := range jobTypes(func() { ended <- time.Now() }) {
+	for name, handler := range jobTypes(0, func() { ended <- time.Now() }) {
 		if err := registry.Register(name, nil, handler); err != nil {
 			return none, err
 		}

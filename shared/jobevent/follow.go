@@ -15,15 +15,22 @@ import (
 // trace, and a few members of its own. Then the event has only these, as an array.
 // Why: docs/decisions/events.md#an-item-like-the-one-before-it-is-an-array
 type follower interface {
-	follows(before any) bool      // whether all other members agree with the data before it
-	appendOwn(b []byte) []byte    // appends its own members, each after a comma
-	foreignJSON() json.RawMessage // its JSON that this program has not written; nil: none
+	named
+	ownJSON() json.RawMessage  // its payload or output; nil: none
+	follows(before any) bool   // whether all but the own members agree with the data before it
+	appendOwn(b []byte) []byte // appends its own members, each after a comma
+	size() int                 // about how many bytes it has
 }
 
 // followed reads what appendOwn has written into a copy of the data before it.
 type followed interface {
+	ownJSON() json.RawMessage
 	readOwn(job uuid.UUID, dec *jsontext.Decoder) error
 }
+
+// maxShared is how many bytes an item may have beside its own JSON, if others follow it: each of them has these bytes,
+// too, once it is read, and a small event must not become a large one.
+const maxShared = 4 << 10
 
 func (c *Created) follows(before any) bool {
 	b, ok := before.(*Created)
@@ -40,7 +47,11 @@ func (c *Created) isPlain() bool {
 
 func (c *Created) appendOwn(b []byte) []byte { return appendRaw(b, c.Payload) }
 
-func (c *Created) foreignJSON() json.RawMessage { return c.Payload }
+func (c *Created) ownJSON() json.RawMessage { return c.Payload }
+
+func (c *Created) size() int {
+	return len(c.Payload) + len(c.Event) + 40*len(c.After) + 100*len(c.Inputs) + 200
+}
 
 func (c *Created) readOwn(job uuid.UUID, dec *jsontext.Decoder) (err error) {
 	c.JobID = job
@@ -61,7 +72,9 @@ func (r *Run) appendOwn(b []byte) []byte {
 	return appendRaw(strconv.AppendInt(append(b, ','), int64(r.Attempt), 10), r.Payload)
 }
 
-func (r *Run) foreignJSON() json.RawMessage { return r.Payload }
+func (r *Run) ownJSON() json.RawMessage { return r.Payload }
+
+func (r *Run) size() int { return len(r.Payload) + len(r.Parents) + len(r.Event) + 200 }
 
 func (r *Run) readOwn(job uuid.UUID, dec *jsontext.Decoder) (err error) {
 	r.JobID = job
@@ -85,7 +98,11 @@ func (c *Completed) appendOwn(b []byte) []byte {
 	return appendRaw(b, c.Output)
 }
 
-func (c *Completed) foreignJSON() json.RawMessage { return c.Output }
+func (c *Completed) ownJSON() json.RawMessage { return c.Output }
+
+func (c *Completed) size() int { return len(c.Output) + 200 }
+
+func (e *ended) ownJSON() json.RawMessage { return e.Output }
 
 func (e *ended) readOwn(job uuid.UUID, dec *jsontext.Decoder) (err error) {
 	e.JobID, e.StartedAt, e.Output = job, new(time.Time), nil
@@ -123,17 +140,14 @@ func readRaw(dec *jsontext.Decoder) (json.RawMessage, error) {
 	return json.RawMessage(raw.Clone()), err
 }
 
-// appendTime appends a time of UTC; the empty text stands for none.
+// appendTime appends a time of UTC.
 func appendTime(b []byte, at time.Time) []byte {
-	if at.IsZero() {
-		return append(b, `,""`...)
-	}
 	return append(at.AppendFormat(append(b, `,"`...), time.RFC3339Nano), '"')
 }
 
 func readTime(dec *jsontext.Decoder) (at time.Time, err error) {
 	raw, err := dec.ReadValue()
-	if err == nil && string(raw) != `""` {
+	if err == nil {
 		err = at.UnmarshalJSON(raw)
 	}
 	return at, err

@@ -67,7 +67,7 @@ func TestItemsThatAreAlikeAreArraysBehindTheFirst(t *testing.T) {
 	}
 }
 
-// A member that is added to the data must make items differ, or be a follower's own.
+// A member that is added to the data must make items differ, or be a follower's own. Spec has an Equal of its own.
 func TestEachMemberMakesAnItemDifferOrIsItsOwn(t *testing.T) {
 	t.Parallel()
 	own := map[string][]string{
@@ -207,6 +207,60 @@ func TestABadFollowerIsBadAlone(t *testing.T) {
 	e.DataEncoded = slices.Concat([]byte(`{"items":[`), rawItem(e, 0), []byte(`,["`+uuid.NewString()+`"]]}`))
 	if items, err := Unpack(e); err != nil || items[0].Err != nil || !errors.Is(items[1].Err, ErrInvalid) {
 		t.Errorf("an array of a type without followers: %v, %v", items, err)
+	}
+}
+
+// A small event must not become a large one.
+func TestNoItemFollowsALargeOne(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", maxShared)
+	for _, typ := range []string{TypeCreated, TypeRun, TypeCompleted} {
+		items := alike(t, typ, MaxRunsAlone+1)
+		for _, it := range items {
+			switch data := it.read.(type) {
+			case *Created:
+				data.JobType = large
+			case *Run:
+				data.JobType = large
+			case *Completed:
+				data.WorkerID = large
+			}
+		}
+		events, _ := Pack(items)
+		raws, err := rawItems(events[0])
+		if err != nil || slices.ContainsFunc(raws, func(r jsontext.Value) bool { return r.Kind() != '{' }) {
+			t.Errorf("%s: an item follows, %v", typ, err)
+		}
+		follower, _ := Pack(alike(t, typ, MaxRunsAlone+1))
+		e := events[0].Clone()
+		e.DataEncoded = slices.Concat([]byte(`{"items":[`), raws[0], []byte(","), rawItem(follower[0], 1), []byte("]}"))
+		read, err := Unpack(e)
+		if err != nil || read[0].Err != nil || !errors.Is(read[1].Err, ErrInvalid) {
+			t.Errorf("%s: %v, %v", typ, read, err)
+		}
+	}
+}
+
+func TestTheSizeOfAnItemIsThatOfAllItsData(t *testing.T) {
+	t.Parallel()
+	many := json.RawMessage(`"` + strings.Repeat("x", 10_000) + `"`)
+	for name, data := range map[string]any{
+		"payload": &Run{Payload: many}, "parents": &Run{Parents: many}, "event": &Run{Event: many}, "output": &Completed{Output: many},
+		"new payload": &Created{Payload: many}, "event of a new job": &Created{Event: many},
+		"after": &Created{After: make([]uuid.UUID, 300)}, "inputs": &Created{Inputs: make([]Input, 100)},
+		"message": &Failed{Message: string(many)},
+	} {
+		it := anItem(t, "x", Meta{ID: "1"}, data)
+		if n := it.Size(); n < len(it.Data())*4/5 {
+			t.Errorf("%s: %d of %d bytes", name, n, len(it.Data()))
+		}
+	}
+}
+
+func TestAnItemHasAnID(t *testing.T) {
+	t.Parallel()
+	if it, err := New(TypeCommand, Meta{JobID: uuid.New()}, Command{}); err == nil {
+		t.Errorf("a command without one is %s", it)
 	}
 }
 

@@ -60,29 +60,21 @@ func OutcomeID(jobID uuid.UUID, attempt int, kind string) string {
 	return attemptID(jobID, attempt, "."+kind)
 }
 
-// usualID returns the id of an item with this data, a pointer; empty: it has an id of its own.
-func usualID(data any) string {
-	switch d := data.(type) {
-	case *Created:
-		return CreatedID(d.JobID)
-	case *Run:
-		return RunID(d.JobID, d.Attempt)
-	case *Completed:
-		return OutcomeID(d.JobID, d.Attempt, string(jobstate.KindCompleted))
-	case *Failed:
-		return OutcomeID(d.JobID, d.Attempt, string(d.Kind))
-	case *Waiting:
-		return OutcomeID(d.JobID, d.Attempt, string(jobstate.KindWaiting))
-	}
-	return ""
+// named is data from which the id of its item follows.
+type named interface{ usualID() string }
+
+func (c *Created) usualID() string { return CreatedID(c.JobID) }
+
+func (r *Run) usualID() string { return RunID(r.JobID, r.Attempt) }
+
+func (c *Completed) usualID() string {
+	return OutcomeID(c.JobID, c.Attempt, string(jobstate.KindCompleted))
 }
 
-func hasUsualID(data any) bool {
-	switch data.(type) {
-	case *Created, *Run, *Completed, *Failed, *Waiting:
-		return true
-	}
-	return false
+func (f *Failed) usualID() string { return OutcomeID(f.JobID, f.Attempt, string(f.Kind)) }
+
+func (w *Waiting) usualID() string {
+	return OutcomeID(w.JobID, w.Attempt, string(jobstate.KindWaiting))
 }
 
 // DeadLetterID names the one dead letter of a job whose attempt was its last.

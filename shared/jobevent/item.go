@@ -20,7 +20,7 @@ type Item struct {
 	Err error // of a received item: why it cannot be read; it wraps ErrInvalid, and nothing else is set then
 
 	typ, source string
-	id          string // empty: the usual one of its data, see usualID
+	id          string // empty: it follows from the data, see named
 	jobID       uuid.UUID
 	subject     string // the subject of an event, if it is not the id of a job
 	at          time.Time
@@ -41,30 +41,32 @@ type Item struct {
 // Meta has the attributes of an item.
 type Meta struct {
 	Function string    // the function that publishes it: source /jobweaver/<function>
-	ID       string    // the same for a repeated event; empty: usualID
+	ID       string    // the same for a repeated event; empty: it follows from the data, see named
 	JobID    uuid.UUID // subject; zero for an item about no job
 	Key      string    // record key; empty: the job id
 	TraceID  uuid.UUID // correlationid and traceparent; zero: none
 	Queue    string    // run events only
-	Cause    string    // causationid; empty: the host of a function sets it if an event was handled
 }
 
 // New returns an item with data, or without if data is nil. Data of a follower is encoded when the item is published.
 func New(typ string, m Meta, data any) (Item, error) {
 	it := Item{
 		typ: typ, id: m.ID, source: sourcePrefix + m.Function, jobID: m.JobID, at: time.Now().UTC(),
-		traceID: m.TraceID, cause: m.Cause, key: m.Key, queue: m.Queue,
+		traceID: m.TraceID, key: m.Key, queue: m.Queue,
+	}
+	if _, ok := data.(named); m.ID == "" && !ok {
+		return Item{}, fmt.Errorf("make %s: it has no id", typ)
 	}
 	switch data := data.(type) {
 	case nil:
 		return it, nil
 	case follower:
 		it.read = data
-		if raw := data.foreignJSON(); raw != nil && !jsontext.Value(raw).IsValid(anyNames, jsontext.AllowInvalidUTF8(true)) {
+		if raw := data.ownJSON(); raw != nil && !jsontext.Value(raw).IsValid(anyNames, jsontext.AllowInvalidUTF8(true)) {
 			return Item{}, fmt.Errorf("encode %s: %.40q is not JSON", typ, raw)
 		}
 		return it, nil
-	case *Failed, *Waiting:
+	case named:
 		it.read = data
 	case RawStatus:
 		it.ends = jobstate.Status(data.Status.Status).Terminal()
@@ -83,8 +85,8 @@ func (it Item) Type() string { return it.typ }
 
 // ID returns the id, which is the same for a repeated item.
 func (it Item) ID() string {
-	if it.id == "" {
-		return usualID(it.read)
+	if data, ok := it.read.(named); ok && it.id == "" {
+		return data.usualID()
 	}
 	return it.id
 }
@@ -144,6 +146,9 @@ func (it Item) Data() []byte {
 // asReceived returns the JSON that stands for the item in the event in which it was received; for an array, what it
 // would be as the first item.
 func (it *Item) asReceived() []byte {
+	if it.Err != nil && it.data != nil {
+		return it.data
+	}
 	raw := rawItem(*it.packed, it.number)
 	if raw.Kind() == '[' && it.Err == nil {
 		return it.appendTo(nil)
@@ -166,7 +171,7 @@ func (it *Item) encoded() []byte {
 // Size returns about how many bytes the item has.
 func (it Item) Size() int {
 	if data, ok := it.read.(follower); ok && it.data == nil {
-		return len(data.foreignJSON()) + 200
+		return data.size()
 	}
 	return len(it.data)
 }

@@ -26,7 +26,7 @@ func Decode[T any](it Item) (T, error) {
 	}
 	var data T
 	if err := jsonv2.Unmarshal(it.Data(), &data, anyNames); err != nil {
-		return data, fmt.Errorf("decode %s %s: %w: %w", it.typ, it.id, err, ErrInvalid)
+		return data, fmt.Errorf("decode %s: %w: %w", it, err, ErrInvalid)
 	}
 	return data, nil
 }

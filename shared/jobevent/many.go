@@ -43,7 +43,7 @@ func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
 // itemMeta has the fields of an item beside its data. No data has fields with these names, except for the kind of a
 // Failed.
 type itemMeta struct {
-	EventID     string    `json:"eventId"` // absent: usualID
+	EventID     string    `json:"eventId"` // absent: it follows from the data, see named
 	TraceID     uuid.UUID `json:"traceId"`
 	TraceParent string    `json:"traceparent"` // absent: the item was published outside of any span
 	Kind        Kind      `json:"kind"`        // of the outcome of an attempt: completed, waiting, or that of its Failed
@@ -73,7 +73,7 @@ func Pack(items []Item) (events []event.Event, of [][]int) {
 			continue
 		}
 		p, alone := open[to], 0 < runs[to] && runs[to] <= MaxRunsAlone
-		if p != nil && !alone && items[i].follows(&items[p.of[len(p.of)-1]]) {
+		if p != nil && !alone && p.shared <= maxShared && items[i].follows(&items[p.of[len(p.of)-1]]) {
 			if text = items[i].appendFollowing(text[:0]); p.hasRoom(len(text)) {
 				p.add(i, text)
 				continue
@@ -85,6 +85,9 @@ func Pack(items []Item) (events []event.Event, of [][]int) {
 			open[to], all = p, append(all, p)
 		}
 		p.add(i, text)
+		if data, ok := items[i].read.(follower); ok {
+			p.shared = len(text) - len(data.ownJSON())
+		}
 	}
 	for _, p := range all {
 		if p.typ == "" {
@@ -159,8 +162,9 @@ func appendField(b []byte, name, text string) []byte {
 
 type envelope struct {
 	packing
-	of   []int
-	data []byte // without its end
+	of     []int
+	data   []byte // without its end
+	shared int    // bytes of the last object, beside its own JSON
 }
 
 func (p *envelope) hasRoom(bytes int) bool {
@@ -257,7 +261,7 @@ func (d *nested) into(it *Item) {
 	case d.Deleted != nil && d.Status == nil:
 		it.typ = TypeDeleted
 	case d.Status.Kind() != '{' || d.Deleted != nil:
-		it.Err = errNoStatus
+		it.data, it.Err = nil, errNoStatus
 	}
 }
 
@@ -307,14 +311,18 @@ func unpackApart[T any](e event.Event, set func(*Item, *T, Kind)) ([]Item, error
 			JobID string `json:"jobId"`
 		}
 		if jsonv2.Unmarshal(raw, &named, anyNames) != nil {
-			items[i].Err = err
+			items[i] = Item{Err: err, data: raw}
 			continue
 		}
 		items[i] = named.itemMeta.item(e.Type())
 		if id, err := uuid.Parse(named.JobID); err == nil {
 			items[i].jobID, items[i].id = id, cmp.Or(named.EventID, id.String())
+		} else if named.EventID == "" {
+			items[i].Err = err
 		}
-		items[i].checkID()
+		if items[i].checkID(); items[i].Err != nil {
+			items[i].data = raw
+		}
 	}
 	return items, nil
 }
@@ -323,15 +331,21 @@ func unpackApart[T any](e event.Event, set func(*Item, *T, Kind)) ([]Item, error
 type itemAs[T any] struct {
 	itemMeta
 	Data T `json:",embed"`
+
+	shared int // bytes of the object, beside its own JSON
 }
 
 // readFrom reads an item. An array follows the item before it, which is nil if there is none.
 func (read *itemAs[T]) readFrom(dec *jsontext.Decoder, before *itemAs[T]) (err error) {
-	if dec.PeekKind() != '[' {
-		return jsonv2.UnmarshalDecode(dec, read)
-	}
 	data, ok := any(&read.Data).(followed)
-	if !ok || before == nil {
+	if dec.PeekKind() != '[' {
+		begin := dec.InputOffset()
+		if err = jsonv2.UnmarshalDecode(dec, read); ok {
+			read.shared = int(dec.InputOffset()-begin) - len(data.ownJSON())
+		}
+		return err
+	}
+	if !ok || before == nil || before.shared > maxShared {
 		return errFollowsNone
 	}
 	*read = *before
@@ -399,8 +413,8 @@ func (m *itemMeta) item(packed string) Item {
 
 // checkID sets the error of an item that has no id that an event can have.
 func (it *Item) checkID() {
-	usual := it.id == "" && it.jobID != uuid.Nil && hasUsualID(it.read)
-	if it.Err == nil && !usual && !isItemID(it.id) {
+	_, follows := it.read.(named)
+	if usual := follows && it.id == "" && it.jobID != uuid.Nil; it.Err == nil && !usual && !isItemID(it.id) {
 		it.Err = errItemID
 	}
 }

@@ -34,7 +34,8 @@ func (b *bench) withSystem(
 func (b *bench) running(ctx context.Context, sys *system, env []string, use func(*system) error) (err error) {
 	sys.System, err = rig.StartSystem(ctx, rig.SystemConfig{
 		Dir: sys.dir, Server: sys.server, Broker: sys.broker, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
-		Pull: b.pulls, Env: env,
+		Handler: b.Settings.Handler,
+		Pull:    b.pulls, Env: env,
 	})
 	if err != nil {
 		return err

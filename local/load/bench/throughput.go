@@ -78,7 +78,9 @@ func (b *bench) riverRound(ctx context.Context) (figures.Round, error) {
 	s := b.Settings
 	var before, used time.Duration
 	var databases, after map[string]time.Duration
-	run, err := b.river.Throughput(ctx, rig.RiverLoad{Jobs: s.Jobs, Warm: s.Warm, Pad: b.pad},
+	run, err := b.river.Throughput(ctx, rig.RiverLoad{
+		Jobs: s.Jobs, Warm: s.Warm, Pad: b.pad, Handler: s.Handler, Workers: s.RiverSlots,
+	},
 		func() { before, databases = proctree.CPU(b.server.Pid()), proctree.Databases(b.server.Pid()) },
 		func() { used, after = proctree.CPU(b.server.Pid())-before, proctree.Databases(b.server.Pid()) })
 	round := figures.Round{

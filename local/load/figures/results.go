@@ -64,6 +64,8 @@ type Settings struct {
 	Slots      int `json:"slots"`       // of the worker
 	SlotQueue  int `json:"slot_queue"`  // attempts that wait in the worker
 	RiverSlots int `json:"river_slots"` // River's workers
+
+	Handler time.Duration `json:"handler_ns,omitempty"` // how long each job of a throughput round sleeps
 }
 
 // Throughput is part 1.

@@ -72,13 +72,16 @@ type RiverLoad struct {
 	Rate       int           // of a latency run, a second
 	For        time.Duration // of a latency run
 	Pad        int           // bytes that are added to the payload
+	Handler    time.Duration // how long each job of a throughput run sleeps
+	Workers    int           // of a throughput run
 }
 
 // Throughput measures how fast River works jobs. began is called when the timed part begins, and ended after it, while
 // River's sessions with PostgreSQL are still open.
 func (r *River) Throughput(ctx context.Context, l RiverLoad, began, ended func()) (RiverRun, error) {
 	return r.run(ctx, began, ended, "throughput",
-		"--jobs", strconv.Itoa(l.Jobs), "--warm", strconv.Itoa(l.Warm), "--pad", strconv.Itoa(l.Pad))
+		"--jobs", strconv.Itoa(l.Jobs), "--warm", strconv.Itoa(l.Warm), "--pad", strconv.Itoa(l.Pad),
+		"--handler", l.Handler.String(), "--workers", strconv.Itoa(l.Workers))
 }
 
 // Latency inserts single jobs at a rate. It has more than the four connections that are enough for batches: with four,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 )
 
 // Queue is a queue that only separate workers serve, never the worker of the installation.
@@ -30,8 +31,9 @@ type SystemConfig struct {
 	Broker    *Broker // nil: embedded in the process of the functions
 	Slots     int     // of its worker
 	SlotQueue int
-	Pull      bool     // with the function pull
-	Env       []string // further settings of the functions
+	Pull      bool          // with the function pull
+	Env       []string      // further settings of the functions
+	Handler   time.Duration // how long its handler of no-ops sleeps
 }
 
 // StartSystem starts an installation and waits until it accepts jobs.
@@ -43,7 +45,7 @@ func StartSystem(ctx context.Context, cfg SystemConfig) (*System, error) {
 	} else {
 		env = append(env, "STATUS_EVENTS=none") // as jobweaver serve without KAFKA_BROKERS
 	}
-	args := []string{"system", "--dir", cfg.Dir}
+	args := []string{"system", "--dir", cfg.Dir, "--handler", cfg.Handler.String()}
 	if cfg.Pull {
 		args = append(args, "--pull")
 	}

@@ -26,7 +26,9 @@ type bench struct {
 	pad    string // of each job's arguments
 }
 
-func open(ctx context.Context, server string, connections int) (_ *bench, err error) {
+func open(
+	ctx context.Context, server string, connections, slots int, handler time.Duration,
+) (_ *bench, err error) {
 	address, err := create(ctx, server)
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func open(ctx context.Context, server string, connections int) (_ *bench, err er
 	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)
 	}
-	if err := b.begin(ctx); err != nil {
+	if err := b.begin(ctx, slots, handler); err != nil {
 		b.pool.Close()
 		return nil, err
 	}
@@ -80,8 +82,8 @@ func create(ctx context.Context, server string) (address string, err error) {
 	return u.String(), nil
 }
 
-// begin migrates and starts the client with the settings of River's own bench.
-func (b *bench) begin(ctx context.Context) error {
+// begin migrates and starts the client with the settings of River's own bench, but for the workers.
+func (b *bench) begin(ctx context.Context, slots int, handler time.Duration) error {
 	driver := riverpgxv5.New(b.pool)
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -91,12 +93,12 @@ func (b *bench) begin(ctx context.Context) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &noop{})
+	river.AddWorker(workers, &noop{sleeps: handler})
 	river.AddWorker(workers, &stamp{starts: b.starts})
 	b.client, err = river.NewClient(driver, &river.Config{
 		FetchCooldown:     2 * time.Millisecond,
 		FetchPollInterval: 20 * time.Millisecond,
-		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2_000}},
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
 		Workers:           workers,
 		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -126,10 +128,16 @@ type noopArgs struct {
 // Kind is the name of the job type.
 func (noopArgs) Kind() string { return "noop" }
 
-type noop struct{ river.WorkerDefaults[noopArgs] }
+type noop struct {
+	river.WorkerDefaults[noopArgs]
+	sleeps time.Duration
+}
 
-// Work does nothing.
-func (*noop) Work(context.Context, *river.Job[noopArgs]) error { return nil }
+// Work does nothing but sleep.
+func (w *noop) Work(context.Context, *river.Job[noopArgs]) error {
+	time.Sleep(w.sleeps)
+	return nil
+}
 
 // stampArgs is a job whose start is recorded.
 type stampArgs struct {

@@ -42,11 +42,13 @@ func run(ctx context.Context, args []string) error {
 	duration := flags.Duration("for", 30*time.Second, "how long")
 	pool := flags.Int("pool", 0, "connections; 0 is pgx's default, which River's own bench takes too")
 	pad := flags.Int("pad", 0, "bytes by which the arguments of a job are larger")
+	handler := flags.Duration("handler", 0, "how long each job of throughput sleeps")
+	workers := flags.Int("workers", 2_000, "how many, as in River's own bench")
 	stay := flags.Bool("stay", false, "keep the sessions with PostgreSQL open after the result, until a signal")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	b, err := open(ctx, os.Getenv("DATABASE_URL"), *pool)
+	b, err := open(ctx, os.Getenv("DATABASE_URL"), *pool, *workers, *handler)
 	if err != nil {
 		return err
 	}
