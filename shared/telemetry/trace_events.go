@@ -63,9 +63,12 @@ func KeepsAsked(ctx context.Context, traceparent string) bool {
 // KeepsNew reports whether a trace that begins here is kept.
 func (t *Tracing) KeepsNew(id uuid.UUID) bool { return t == nil || t.sampler.keeps(trace.TraceID(id)) }
 
-// SetParent sets the span from which an event came.
+// SetParent sets the span from which an event came, if that is kept: an item without one may be an array, see
+// jobevent.Pack.
 func SetParent(e *jobevent.Item, parent trace.SpanContext) {
-	e.SetTraceParent(traceParent(parent))
+	if parent.IsSampled() {
+		e.SetTraceParent(traceParent(parent))
+	}
 }
 
 // SetHere sets the context's span as the parent of an event. If that span is in another trace than the event, the
@@ -134,7 +137,7 @@ func (t *Tracing) Handle(
 	h := &Handling{ofJob: make(map[uuid.UUID]trace.SpanContext, len(batch))}
 	for _, e := range batch {
 		parent := t.ParentOf(e)
-		if !parent.IsValid() {
+		if !parent.IsSampled() {
 			continue
 		}
 		_, span := t.start(ctx, beginning{
@@ -191,7 +194,7 @@ func (t *Tracing) Publish(
 	for i, e := range events {
 		now[i] = e // a copy: a repeated try starts from the unchanged event
 		parent := t.ParentOf(e)
-		if !parent.IsValid() {
+		if !parent.IsSampled() {
 			continue
 		}
 		_, span := t.start(ctx, beginning{

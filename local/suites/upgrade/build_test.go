@@ -31,12 +31,9 @@ var (
 //go:embed OLD_COMMIT
 var oldCommit string
 
-//go:embed SERVE_COMMIT
-var serveCommit string
-
-// commitIn returns the line of a file that is not a comment.
-func commitIn(file string) string {
-	for line := range strings.Lines(file) {
+// older returns the line of OLD_COMMIT that is not a comment.
+func older() string {
+	for line := range strings.Lines(oldCommit) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return line
 		}
@@ -44,16 +41,13 @@ func commitIn(file string) string {
 	return ""
 }
 
-// added are the functions that the older version lacks.
-var added = []string{"pull"}
-
-// functions returns the functions of both versions in the order of the rollout: consumers of events come before their
-// publishers.
+// functions returns the functions that are rolled: all but pull, since no job of this suite is for pull workers.
 func functions() []string {
-	return slices.DeleteFunc(today(), func(name string) bool { return slices.Contains(added, name) })
+	return slices.DeleteFunc(all(), func(name string) bool { return name == "pull" })
 }
 
-func today() []string {
+// all returns the functions in the order of the rollout: consumers of events come before their publishers.
+func all() []string {
 	return slices.Concat(migrations.Worker.Functions, migrations.Scheduler.Functions, reversed(migrations.API.Functions))
 }
 
@@ -63,8 +57,8 @@ func reversed(list []string) []string {
 	return list
 }
 
-// builds holds the folders with the binaries of the two versions, and with jobweaver of SERVE_COMMIT.
-type builds struct{ older, serve, today string }
+// builds holds the folders with the binaries of the two versions.
+type builds struct{ older, today string }
 
 // built builds everything once for all tests.
 func built(t *testing.T) builds {
@@ -80,11 +74,7 @@ func built(t *testing.T) builds {
 }
 
 var buildBoth = sync.OnceValues(func() (b builds, err error) {
-	source, err := sourceOf(commitIn(oldCommit))
-	if err != nil {
-		return b, err
-	}
-	serves, err := sourceOf(commitIn(serveCommit))
+	source, err := sourceOf(older())
 	if err != nil {
 		return b, err
 	}
@@ -98,22 +88,19 @@ var buildBoth = sync.OnceValues(func() (b builds, err error) {
 	if out, err = filepath.Abs(out); err != nil {
 		return b, err
 	}
-	b = builds{older: filepath.Join(out, "older"), serve: filepath.Join(out, "serve"), today: filepath.Join(out, "today")}
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range today() {
-		all.Go(func() error { return goBuild("../../..", "./functions/"+name+"/cmd", filepath.Join(b.today, name)) })
+	b = builds{older: filepath.Join(out, "older"), today: filepath.Join(out, "today")}
+	var builds errgroup.Group
+	builds.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range all() {
+		builds.Go(func() error { return goBuild("../../..", "./functions/"+name+"/cmd", filepath.Join(b.today, name)) })
+		builds.Go(func() error { return goBuild(source, "./functions/"+name+"/cmd", filepath.Join(b.older, name)) })
 	}
-	for _, name := range functions() {
-		all.Go(func() error { return goBuild(source, "./functions/"+name+"/cmd", filepath.Join(b.older, name)) })
-	}
-	all.Go(func() error { return goBuild("../../..", "./local/jobweaver", filepath.Join(b.today, "jobweaver")) })
-	all.Go(func() error {
+	builds.Go(func() error { return goBuild("../../..", "./local/jobweaver", filepath.Join(b.today, "jobweaver")) })
+	builds.Go(func() error {
 		return goBuild("../../..", "./local/suites/kill/broker", filepath.Join(b.today, "broker"))
 	})
-	all.Go(func() error { return goBuild(source, "./local/jobweaver", filepath.Join(b.older, "jobweaver")) })
-	all.Go(func() error { return goBuild(serves, "./local/jobweaver", filepath.Join(b.serve, "jobweaver")) })
-	return b, all.Wait()
+	builds.Go(func() error { return goBuild(source, "./local/jobweaver", filepath.Join(b.older, "jobweaver")) })
+	return b, builds.Wait()
 })
 
 func goBuild(dir, what, to string) error {

@@ -92,7 +92,7 @@ func (h *fixture) passwords() {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		h.t.Fatal(err)
 	}
-	for _, function := range today() {
+	for _, function := range all() {
 		role := migrations.Role(function)
 		if err := os.WriteFile(filepath.Join(dir, role), []byte(h.postgres.Password(role)), 0o600); err != nil {
 			h.t.Fatal(err)
