@@ -17,10 +17,19 @@ const (
 	maxStepTime      = 366 * 24 * time.Hour
 )
 
-// WorkStep is what a step of an attempt returned.
-type WorkStep struct {
+// WorkToken names the attempt that a request of a pull worker is about.
+type WorkToken struct {
 	Worker string
 	Token  string
+}
+
+// Of returns the token.
+func (t WorkToken) Of() WorkToken { return t }
+
+// WorkStep is what a step of an attempt returned.
+type WorkStep struct {
+	WorkToken
+
 	Name   string
 	Result json.RawMessage
 	Until  *time.Time // of a sleep: when it is over
@@ -29,9 +38,9 @@ type WorkStep struct {
 
 // WorkStepsRead asks for the steps of an attempt's job.
 type WorkStepsRead struct {
-	Worker string
-	Token  string
-	After  string // the last name of the page before; empty: the first page
+	WorkToken
+
+	After string // the last name of the page before; empty: the first page
 }
 
 // DecodeWorkStep reads a step to be saved. It returns all problems as an *apierror.Error.

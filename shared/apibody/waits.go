@@ -26,9 +26,9 @@ const (
 
 // WorkWaits is what the handler of an attempt waits for.
 type WorkWaits struct {
-	Worker string
-	Token  string
-	Waits  []WorkWait
+	WorkToken
+
+	Waits []WorkWait
 }
 
 // WorkWait is one wait: for an event, or for the end of a job that the request makes.

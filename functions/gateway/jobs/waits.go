@@ -45,15 +45,7 @@ func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
 		return nil, err
 	}
 	shown := make([]wait, len(stored))
-	sealed := false
-	open := func(at sealing.Place, value []byte) json.RawMessage {
-		if len(value) == 0 {
-			return nil
-		}
-		text, err := a.Sealer.Open(at, value)
-		sealed = sealed || err != nil
-		return text
-	}
+	open := a.opener(ctx, job, "waits")
 	for i := range stored {
 		w := &stored[i]
 		shown[i] = wait{
@@ -65,10 +57,6 @@ func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
 		if w.Child != nil {
 			shown[i].Job = &child{w.Child.JobID, w.Child.JobType, w.Child.Status}
 		}
-	}
-	if sealed {
-		job.Sealed = append(job.Sealed, "waits")
-		a.Sealed.Log(ctx, []string{"waits"})
 	}
 	return shown, nil
 }

@@ -78,13 +78,13 @@ type Attempt struct {
 
 // AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for
 // one that is over or in other hands.
-func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
+func (a *API) AttemptOf(c *gin.Context, of apibody.WorkToken) (Attempt, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	caller := worksFor(c)
 	at := Attempt{Owner: apidb.OwnerWith(caller.Owner, caller.Everyone)}
 	over := apierror.New(apierror.AttemptOver, "the attempt is over, or was never this worker's")
-	instance, rest, _ := strings.Cut(token, ".")
+	instance, rest, _ := strings.Cut(of.Token, ".")
 	var ok bool
 	if at.JobID, at.Attempt, ok = jobevent.ReadAttemptToken(rest); !ok {
 		return at, over
@@ -97,7 +97,7 @@ func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
 		return at, over
 	}
 	one := pullwire.Heartbeat{Caller: caller, WorkHeartbeat: apibody.WorkHeartbeat{
-		Worker: worker, Attempts: []apibody.WorkAttempt{{Token: token}},
+		Worker: of.Worker, Attempts: []apibody.WorkAttempt{{Token: of.Token}},
 	}}
 	var got pullwire.HeartbeatAnswer
 	if err := a.pull.post(ctx, in, pullwire.HeartbeatPath, one, &got); err != nil {

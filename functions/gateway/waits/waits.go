@@ -62,19 +62,14 @@ type child struct {
 // Ask is POST /api/workers/wait: it keeps what the handler of an attempt waits for, makes the jobs that it calls, and
 // answers how each wait stands.
 func (a *API) Ask(c *gin.Context) error {
-	text, err := edge.ReadJSON(c, apibody.MaxWaitsBytes)
-	if err != nil {
-		return err
-	}
-	asked, err := apibody.DecodeWorkWaits(text)
-	if err != nil {
-		return err
-	}
-	requests, err := a.requests(c, asked.Waits)
-	if err != nil {
-		return err
-	}
-	at, err := a.Pull.AttemptOf(c, asked.Worker, asked.Token)
+	var requests map[int]submit.Call
+	asked, at, err := read(a, c, apibody.MaxWaitsBytes, func(body []byte) (apibody.WorkWaits, error) {
+		asked, err := apibody.DecodeWorkWaits(body)
+		if err == nil {
+			requests, err = a.requests(c, asked.Waits)
+		}
+		return asked, err
+	})
 	if err != nil {
 		return err
 	}
@@ -103,6 +98,21 @@ func (a *API) Ask(c *gin.Context) error {
 		return err
 	}
 	return edge.Answer(c, http.StatusOK, answer, pullwire.Unescaped)
+}
+
+// read reads a request about an attempt, and returns the attempt, whose lease it renews.
+func read[T interface{ Of() apibody.WorkToken }](
+	a *API, c *gin.Context, most int64, decode func(body []byte) (T, error),
+) (asked T, at pullworkers.Attempt, err error) {
+	body, err := edge.ReadJSON(c, most)
+	if err != nil {
+		return asked, at, err
+	}
+	if asked, err = decode(body); err != nil {
+		return asked, at, err
+	}
+	at, err = a.Pull.AttemptOf(c, asked.Of())
+	return asked, at, err
 }
 
 // requests checks the requests of the jobs that the handler calls, by the index of their wait.
