@@ -101,7 +101,7 @@ func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	defer cancel()
 	ids := make([]uuid.UUID, len(attempts))
 	for i := range attempts {
-		ids[i] = attempts[i].JobID
+		ids[i], _ = uuid.Parse(attempts[i].JobID) // pull has written it
 	}
 	tags, err := a.store.TagsOf(ctx, ids)
 	if err != nil {
