@@ -12,7 +12,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and the other members of a schedule
@@ -78,9 +77,9 @@ func badSchedule(path, message string) error {
 }
 
 // scheduleKey returns the key of the schedule in the path, and refuses unknown parameters.
-func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
+func scheduleKey(c *gin.Context) (apidb.Key, error) {
 	q := edge.NewQuery(c)
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
+	key := q.Named(c)
 	if err := q.Close("ownerId"); err != nil {
 		return key, err
 	}
