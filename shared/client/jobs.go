@@ -146,24 +146,11 @@ type Filter struct {
 }
 
 func (f Filter) values() url.Values {
-	values := url.Values{}
-	for name, value := range map[string]string{
-		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
-		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
-		"payload": f.Payload, "q": f.Search, "ownerId": f.OwnerID, "after": f.After,
-		"eventSource": f.EventSource, "eventId": f.EventID,
-	} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	for name, at := range map[string]time.Time{
-		"since": f.Since, "until": f.Until, "endedSince": f.EndedSince, "endedUntil": f.EndedUntil,
-	} {
-		if !at.IsZero() {
-			values.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	values := given("type", f.Type, "queue", f.Queue, "tag", f.Tag, "orderingKey", f.OrderingKey, "errorCode", f.ErrorCode,
+		"traceId", f.TraceID, "idempotencyKey", f.IdempotencyKey, "batchId", f.BatchID, "fanOutId", f.FanOutID,
+		"payload", f.Payload, "q", f.Search, "ownerId", f.OwnerID, "after", f.After,
+		"eventSource", f.EventSource, "eventId", f.EventID, "since", instant(f.Since), "until", instant(f.Until),
+		"endedSince", instant(f.EndedSince), "endedUntil", instant(f.EndedUntil))
 	if len(f.Status) > 0 {
 		values["status"] = f.Status
 	}
