@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -25,7 +26,7 @@ type operation struct {
 	UpdatedAt   time.Time                      `json:"updatedAt"`
 	FinishedAt  *time.Time                     `json:"finishedAt"`
 	Progress    progress                       `json:"progress"`
-	Reasons     []reason                       `json:"reasons"`
+	Reasons     []client.RefusalReason         `json:"reasons"`
 	SkippedJobs *[]skippedJob                  `json:"skippedJobs,omitempty"`
 }
 
@@ -36,11 +37,6 @@ type progress struct {
 	Refused int64 `json:"refused"`
 	Skipped int64 `json:"skipped"`
 	Walked  bool  `json:"walked"`
-}
-
-type reason struct {
-	Reason string `json:"reason"`
-	Jobs   int64  `json:"jobs"`
 }
 
 type skippedJob struct {
@@ -57,15 +53,15 @@ func newOperation(op operationstore.Operation) operation {
 			Matched: op.Matched, Asked: op.Asked, Applied: op.Applied, Refused: op.Refused, Skipped: op.Skipped,
 			Walked: op.Walked,
 		},
-		Reasons: []reason{},
+		Reasons: []client.RefusalReason{},
 	}
 	if op.Listed > 0 {
 		shown.Jobs = &op.Listed
 	}
 	for text, jobs := range op.Reasons {
-		shown.Reasons = append(shown.Reasons, reason{Reason: text, Jobs: jobs})
+		shown.Reasons = append(shown.Reasons, client.RefusalReason{Reason: text, Jobs: jobs})
 	}
-	slices.SortFunc(shown.Reasons, func(a, b reason) int {
+	slices.SortFunc(shown.Reasons, func(a, b client.RefusalReason) int {
 		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Reason, b.Reason))
 	})
 	skipped := make([]skippedJob, len(op.Skips))
