@@ -97,7 +97,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Schedule: newTick(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
 		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: jobspec.PolicyFields(job.RetryPolicy),
 		TimeoutMs:  job.TimeoutMs,
-		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, ParentID: job.Parent, KeepBuild: job.KeepBuild,
+		RunAgainOf: jobview.ID(job.RunAgainOf), RunAgainAs: job.RunAgainAs, ParentID: job.Parent, KeepBuild: job.KeepBuild,
 		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		Conditions: conditionsOf(job),
