@@ -111,12 +111,8 @@ func pathOf(id string, more ...string) string {
 // Get reads a job; with wait above zero the answer is held until the job ends, at most for that time and at most for a
 // minute.
 func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
-	path := pathOf(id)
-	if wait > 0 {
-		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
-	}
 	var job Job
-	raw, err := c.do(ctx, request{method: http.MethodGet, path: path}, &job)
+	raw, err := c.do(ctx, request{method: http.MethodGet, path: held(pathOf(id), wait)}, &job)
 	job.Raw = raw
 	return &job, err
 }
