@@ -100,19 +100,11 @@ func (c *Client) SubmitBatch(ctx context.Context, jobs []JobRequest) ([]BatchRes
 	return all, nil
 }
 
-func pathOf(id string, more ...string) string {
-	path := "/api/jobs/" + url.PathEscape(id)
-	for _, part := range more {
-		path += "/" + part
-	}
-	return path
-}
-
 // Get reads a job; with wait above zero the answer is held until the job ends, at most for that time and at most for a
 // minute.
 func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
 	var job Job
-	raw, err := c.do(ctx, request{method: http.MethodGet, path: held(pathOf(id), wait)}, &job)
+	raw, err := c.do(ctx, request{method: http.MethodGet, path: held(place("jobs", id), wait)}, &job)
 	job.Raw = raw
 	return &job, err
 }
@@ -213,7 +205,7 @@ func each[T any](read func(cursor string) (page []T, next string, err error)) it
 // Command sends a command without a body, cancel or retry, and returns its number. A command whose answer was lost is
 // not repeated, because the job's state may no longer allow it.
 func (c *Client) Command(ctx context.Context, id, command string) (number int, err error) {
-	return c.command(ctx, request{method: http.MethodPost, path: pathOf(id, command)}, nil)
+	return c.command(ctx, request{method: http.MethodPost, path: place("jobs", id, command)}, nil)
 }
 
 func (c *Client) command(ctx context.Context, r request, in any) (number int, err error) {
@@ -238,13 +230,13 @@ func (c *Client) Retry(ctx context.Context, id string) error {
 
 // Reschedule sets another instant for a job that has not started.
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
-	_, err := c.command(ctx, request{method: http.MethodPost, path: pathOf(id, "reschedule")}, map[string]any{"runAt": at})
+	_, err := c.command(ctx, request{method: http.MethodPost, path: place("jobs", id, "reschedule")}, map[string]any{"runAt": at})
 	return err
 }
 
 // Delete removes a job that has ended.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := c.command(ctx, request{method: http.MethodDelete, path: pathOf(id)}, nil)
+	_, err := c.command(ctx, request{method: http.MethodDelete, path: place("jobs", id)}, nil)
 	return err
 }
 
@@ -252,7 +244,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 // the request. A nil member restores the default.
 func (c *Client) Change(ctx context.Context, id string, change map[string]any) error {
 	_, err := c.command(ctx, request{
-		method: http.MethodPatch, path: pathOf(id), contentType: "application/merge-patch+json",
+		method: http.MethodPatch, path: place("jobs", id), contentType: "application/merge-patch+json",
 	}, change)
 	return err
 }
@@ -264,7 +256,7 @@ func (c *Client) RunAgain(ctx context.Context, id string, change map[string]any)
 	}
 	key, _ := change["idempotencyKey"].(string)
 	var accepted Accepted
-	_, err := c.json(ctx, submission(pathOf(id, "run-again"), key), change, &accepted)
+	_, err := c.json(ctx, submission(place("jobs", id, "run-again"), key), change, &accepted)
 	return accepted, err
 }
 
@@ -284,7 +276,7 @@ func (c *Client) Logs(
 		Logs       []LogLine `json:"logs"`
 		NextCursor string    `json:"nextCursor"`
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: pathOf(id, "logs") + query(values)}, &page)
+	_, err = c.do(ctx, request{method: http.MethodGet, path: place("jobs", id, "logs") + query(values)}, &page)
 	return page.Logs, page.NextCursor, err
 }
 
