@@ -60,9 +60,6 @@ func AtJob(path string, err error) error {
 // DecodeBatch reads a batch, without checking its jobs: jobspec.Decode and DecodeFollowUp do that. The error is an
 // *apierror.Error.
 func DecodeBatch(body []byte) (Batch, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Batch{}, p.Err("job request")
-	}
 	r := newReader(body)
 	var b Batch
 	r.Object(func() {

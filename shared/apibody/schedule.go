@@ -52,9 +52,6 @@ const MaxDefined = 100
 
 // DecodeDefinedSchedules reads the schedules that the workers of a job type define. The error is an *apierror.Error.
 func DecodeDefinedSchedules(body []byte, jobType string) (all []Schedule, err error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return nil, p.Err("job request")
-	}
 	r := newReader(body)
 	var texts []json.RawMessage
 	complete := r.Object(func() {
@@ -94,9 +91,6 @@ func DecodeDefinedSchedules(body []byte, jobType string) (all []Schedule, err er
 
 // DecodeSchedule reads a schedule, as Decode reads a job. The error is an *apierror.Error.
 func DecodeSchedule(body []byte) (Schedule, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Schedule{}, p.Err("job request")
-	}
 	r := newReader(body)
 	s, complete := r.schedule()
 	p := r.Close()

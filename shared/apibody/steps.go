@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of steps.
@@ -46,9 +45,6 @@ type WorkStepsRead struct {
 // DecodeWorkStep reads a step to be saved. It returns all problems as an *apierror.Error.
 func DecodeWorkStep(body []byte) (WorkStep, error) {
 	step := WorkStep{Result: json.RawMessage("null")}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return step, p.Err("step")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
@@ -89,9 +85,6 @@ func DecodeWorkStep(body []byte) (WorkStep, error) {
 // DecodeWorkStepsRead reads a request for steps. It returns all problems as an *apierror.Error.
 func DecodeWorkStepsRead(body []byte) (WorkStepsRead, error) {
 	var read WorkStepsRead
-	if p := strictjson.Scan(body, ""); p != nil {
-		return read, p.Err("request")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of what handlers wait for.
@@ -52,9 +51,6 @@ type EventWait struct {
 // checked.
 func DecodeWorkWaits(body []byte) (WorkWaits, error) {
 	var all WorkWaits
-	if p := strictjson.Scan(body, ""); p != nil {
-		return all, p.Err("wait")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
