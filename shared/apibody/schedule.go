@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
@@ -125,7 +126,7 @@ func (s *Schedule) Belong(owner string) error {
 	}
 	delete(members, "ownerId")
 	var err error
-	if s.JobJSON, err = jobspec.MarshalUnescaped(members); err != nil {
+	if s.JobJSON, err = jobevent.Encode(members); err != nil {
 		return fmt.Errorf("write a valid job: %w", err)
 	}
 	s.Job.OwnerID = owner
