@@ -65,10 +65,7 @@ func read(c *gin.Context, named *string) (asked apibody.Alert, err error) {
 }
 
 func badAlert(path, message string) error {
-	return &apierror.Error{
-		Code: apierror.InvalidJobRequest, Message: "invalid alert: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}},
-	}
+	return apierror.Invalid("alert", path, message)
 }
 
 // keyIn returns the key of the alert in the path, and refuses unknown parameters.

@@ -70,10 +70,7 @@ func fires(asked apibody.Schedule) error {
 }
 
 func badSchedule(path, message string) error {
-	return &apierror.Error{
-		Code: apierror.InvalidJobRequest, Message: "invalid schedule: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}},
-	}
+	return apierror.Invalid("schedule", path, message)
 }
 
 // scheduleKey returns the key of the schedule in the path, and refuses unknown parameters.
