@@ -135,19 +135,7 @@ func (a *API) requests(c *gin.Context, waits []apibody.WorkWait) (map[int]submit
 }
 
 // at adds to an error in which wait it is.
-func at(i int, err error) error {
-	var known *apierror.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	moved := apierror.Error{Code: known.Code, Message: fmt.Sprintf("waits[%d].job: %s", i, known.Message)}
-	for _, d := range known.Details {
-		moved.Details = append(moved.Details, apierror.Detail{
-			Path: fmt.Sprintf("waits[%d].job.%s", i, d.Path), Message: d.Message,
-		})
-	}
-	return &moved
-}
+func at(i int, err error) error { return apibody.AtJob(fmt.Sprintf("waits[%d].job", i), err) }
 
 func (a *API) asked(job uuid.UUID, w *apibody.WorkWait) (waitstore.Asked, error) {
 	asked := waitstore.Asked{Name: w.Name, Group: w.Group, Timeout: w.Timeout}
