@@ -44,11 +44,10 @@ func read(c *gin.Context, named *string) (asked apibody.Alert, err error) {
 		return asked, apierror.New(apierror.Forbidden,
 			"alerts are for a key of an owner, or for an admin of the installation")
 	}
-	body, err := edge.ReadJSON(c, apibody.MaxAlertBytes)
+	asked, err = edge.ReadAs(c, apibody.MaxAlertBytes, func(body []byte) (apibody.Alert, error) {
+		return apibody.DecodeAlert(body, outbound.CheckURL)
+	})
 	if err != nil {
-		return asked, err
-	}
-	if asked, err = apibody.DecodeAlert(body, outbound.CheckURL); err != nil {
 		return asked, err
 	}
 	if named != nil {

@@ -46,11 +46,7 @@ func (a *API) Close() { a.pull.close() }
 
 // Claim is POST /api/workers/claim.
 func (a *API) Claim(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxClaimBytes)
-	if err != nil {
-		return err
-	}
-	claim, err := apibody.DecodeWorkClaim(body)
+	claim, err := edge.ReadAs(c, apibody.MaxClaimBytes, apibody.DecodeWorkClaim)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,7 @@ const resultBytes = 256
 
 // Heartbeat is POST /api/workers/heartbeat.
 func (a *API) Heartbeat(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxHeartbeatBytes)
-	if err != nil {
-		return err
-	}
-	heartbeat, err := apibody.DecodeWorkHeartbeat(body)
+	heartbeat, err := edge.ReadAs(c, apibody.MaxHeartbeatBytes, apibody.DecodeWorkHeartbeat)
 	if err != nil {
 		return err
 	}
@@ -111,11 +107,7 @@ func (a *API) AttemptOf(c *gin.Context, of apibody.WorkToken) (Attempt, error) {
 
 // Settle is POST /api/workers/settle.
 func (a *API) Settle(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
-	if err != nil {
-		return err
-	}
-	settle, err := apibody.DecodeWorkSettle(body)
+	settle, err := edge.ReadAs(c, apibody.MaxSettleBytes, apibody.DecodeWorkSettle)
 	if err != nil {
 		return err
 	}
@@ -132,11 +124,7 @@ func (a *API) Settle(c *gin.Context) error {
 
 // Checkpoint is POST /api/workers/checkpoint.
 func (a *API) Checkpoint(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
-	if err != nil {
-		return err
-	}
-	all, err := apibody.DecodeWorkCheckpoints(body)
+	all, err := edge.ReadAs(c, apibody.MaxSettleBytes, apibody.DecodeWorkCheckpoints)
 	if err != nil {
 		return err
 	}

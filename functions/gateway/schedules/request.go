@@ -27,11 +27,7 @@ func maker(c *gin.Context, named *string) apidb.Owner {
 
 // read reads the schedule in a request, which belongs to an owner.
 func (a *API) read(c *gin.Context, owner apidb.Owner) (apibody.Schedule, error) {
-	body, err := edge.ReadJSON(c, maxBytes)
-	if err != nil {
-		return apibody.Schedule{}, err
-	}
-	asked, err := apibody.DecodeSchedule(body)
+	asked, err := edge.ReadAs(c, maxBytes, apibody.DecodeSchedule)
 	if err != nil {
 		return asked, err
 	}

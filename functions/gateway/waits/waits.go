@@ -104,11 +104,7 @@ func (a *API) Ask(c *gin.Context) error {
 func read[T interface{ Of() apibody.WorkToken }](
 	a *API, c *gin.Context, most int64, decode func(body []byte) (T, error),
 ) (asked T, at pullworkers.Attempt, err error) {
-	body, err := edge.ReadJSON(c, most)
-	if err != nil {
-		return asked, at, err
-	}
-	if asked, err = decode(body); err != nil {
+	if asked, err = edge.ReadAs(c, most, decode); err != nil {
 		return asked, at, err
 	}
 	at, err = a.Pull.AttemptOf(c, asked.Of())
