@@ -88,7 +88,7 @@ type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// Attempt is an attempt for a pull worker to run.
+// Attempt is an attempt for a pull worker to run. It writes two members in another way than the client reads them.
 type Attempt struct {
 	client.WorkAttempt // without tags, which the gateway has; null: it could not read them
 
