@@ -16,18 +16,18 @@ const (
 	maxStepTime      = 366 * 24 * time.Hour
 )
 
-// WorkToken names the attempt that a request of a pull worker is about.
-type WorkToken struct {
+// OfAttempt names the attempt that a request of a pull worker is about.
+type OfAttempt struct {
 	Worker string
 	Token  string
 }
 
-// Of returns the token.
-func (t WorkToken) Of() WorkToken { return t }
+// Of returns it, whatever the request is.
+func (t OfAttempt) Of() OfAttempt { return t }
 
 // WorkStep is what a step of an attempt returned.
 type WorkStep struct {
-	WorkToken
+	OfAttempt
 
 	Name   string
 	Result json.RawMessage
@@ -37,7 +37,7 @@ type WorkStep struct {
 
 // WorkStepsRead asks for the steps of an attempt's job.
 type WorkStepsRead struct {
-	WorkToken
+	OfAttempt
 
 	After string // the last name of the page before; empty: the first page
 }

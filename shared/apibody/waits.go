@@ -25,7 +25,7 @@ const (
 
 // WorkWaits is what the handler of an attempt waits for.
 type WorkWaits struct {
-	WorkToken
+	OfAttempt
 
 	Waits []WorkWait
 }

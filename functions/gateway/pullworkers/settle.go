@@ -74,7 +74,7 @@ type Attempt struct {
 
 // AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for
 // one that is over or in other hands.
-func (a *API) AttemptOf(c *gin.Context, of apibody.WorkToken) (Attempt, error) {
+func (a *API) AttemptOf(c *gin.Context, of apibody.OfAttempt) (Attempt, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	caller := worksFor(c)

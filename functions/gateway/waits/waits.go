@@ -101,7 +101,7 @@ func (a *API) Ask(c *gin.Context) error {
 }
 
 // read reads a request about an attempt, and returns the attempt, whose lease it renews.
-func read[T interface{ Of() apibody.WorkToken }](
+func read[T interface{ Of() apibody.OfAttempt }](
 	a *API, c *gin.Context, most int64, decode func(body []byte) (T, error),
 ) (asked T, at pullworkers.Attempt, err error) {
 	if asked, err = edge.ReadAs(c, most, decode); err != nil {
