@@ -35,7 +35,7 @@ type full struct {
 	KeepBuild           bool            `json:"keepBuild"`
 
 	ForEach *apibody.ForEach `json:"forEach"`
-	Element *element         `json:"element"`
+	Element *client.Element  `json:"element"`
 
 	Unique    *jobspec.Unique    `json:"unique"`
 	Throttle  *jobspec.Throttle  `json:"throttle"`
@@ -50,17 +50,11 @@ type full struct {
 	Logs     []client.LogLine `json:"logs"`
 }
 
-// element is the place of a job in its fan-out.
-type element struct {
-	FanOutID uuid.UUID `json:"fanOutId"`
-	Index    int       `json:"index"`
-}
-
-func newElement(of *jobspec.Element) *element {
+func newElement(of *jobspec.Element) *client.Element {
 	if of == nil {
 		return nil
 	}
-	return &element{of.FanOut, of.Index}
+	return &client.Element{FanOutID: of.FanOut.String(), Index: of.Index}
 }
 
 type move struct {
