@@ -59,6 +59,8 @@ CREATE TABLE steps (
 -- Whether the job has rows in waits or steps, so that the statuses and the reads of other jobs need not look.
 ALTER TABLE jobs ADD COLUMN waits boolean;
 
+-- Log lines may arrive later: LogsExpire deletes those. Ends that are not delivered yet stay. A batch that has not ended goes
+-- on counting the jobs.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION delete_with_jobs() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -69,6 +71,17 @@ BEGIN
     DELETE FROM public.merged_submits WHERE job_id = ANY (ids);
     DELETE FROM public.waits WHERE job_id = ANY (ids);
     DELETE FROM public.steps WHERE job_id = ANY (ids);
+    DELETE FROM public.attempt_logs WHERE job_id = ANY (ids);
+    DELETE FROM public.deliveries
+    WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone WHERE callback_url IS NOT NULL)) AND status <> 'PENDING';
+    INSERT INTO public.batch_deletions (batch_id, status, jobs)
+    SELECT gone.batch_id, CASE WHEN gone.status IN ('COMPLETED', 'FAILED') THEN gone.status ELSE 'CANCELLED' END, count(*)
+    FROM gone JOIN public.batches ON batches.batch_id = ANY (ARRAY[gone.batch_id])
+    WHERE batches.finished_at IS NULL AND NOT EXISTS ( -- a later run has replaced it
+        SELECT FROM public.replaced_jobs
+        WHERE replaced_jobs.batch_id = gone.batch_id AND replaced_jobs.job_id = coalesce(gone.fan_out_id, gone.job_id) OFFSET 0
+    )
+    GROUP BY 1, 2;
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
