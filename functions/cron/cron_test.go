@@ -153,7 +153,7 @@ func TestEachSecondIsOneJobWhileProcessesStopAndStart(t *testing.T) {
 
 func (h *fixture) ticks(name string) []schedulestore.Tick {
 	h.t.Helper()
-	ticks, _, err := h.store.Schedules.Ticks(h.t.Context(), apidb.Everyone, schedulestore.Key{Name: name}, time.Now().Add(time.Hour), 1000)
+	ticks, _, err := h.store.Schedules.Ticks(h.t.Context(), apidb.Everyone, apidb.Key{Name: name}, time.Now().Add(time.Hour), 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

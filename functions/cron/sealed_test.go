@@ -13,7 +13,6 @@ import (
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -144,7 +143,7 @@ func TestAFormerKeyIsNotNeededAfterATick(t *testing.T) {
 	}
 	sealer := newSealer(t, alone)
 	for _, name := range []string{"a", "plain"} {
-		row, err := h.store.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: name})
+		row, err := h.store.Schedules.Get(t.Context(), apidb.Everyone, apidb.Key{Name: name})
 		if err != nil || strings.Contains(string(row.Job), "canary") {
 			t.Fatalf("%s is %s, %v", name, row.Job, err)
 		}

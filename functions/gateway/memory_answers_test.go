@@ -121,10 +121,10 @@ func newLargePull(t *testing.T) *httptest.Server {
 	t.Helper()
 	var all pullwire.Attempts
 	for range 8 {
-		all.Attempts = append(all.Attempts, pullwire.Attempt{
-			JobID: uuid.Must(uuid.NewV7()), Attempt: 1, Token: "i.t.x", JobType: "BIG", Queue: "pull",
-			Payload: json.RawMessage(`"` + strings.Repeat("x", 510_000) + `"`),
-		})
+		var a pullwire.Attempt
+		a.JobID, a.Attempt, a.Token, a.JobType, a.Queue = uuid.Must(uuid.NewV7()).String(), 1, "i.t.x", "BIG", "pull"
+		a.Payload = json.RawMessage(`"` + strings.Repeat("x", 510_000) + `"`)
+		all.Attempts = append(all.Attempts, a)
 	}
 	var answer bytes.Buffer
 	if err := pullwire.Write(&answer, all); err != nil {

@@ -116,10 +116,10 @@ func (p *puller) give(token string) { p.giveOf(uuid.New(), token) }
 func (p *puller) giveOf(job uuid.UUID, token string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.has = append(p.has, pullwire.Attempt{
-		JobID: job, Attempt: 1, Token: token, JobType: "MAIL", Queue: "mail", TraceID: uuid.New(),
-		Payload: json.RawMessage(`{"a":"<b>"}`), Deadline: time.Now().UTC(),
-	})
+	var a pullwire.Attempt
+	a.JobID, a.Attempt, a.Token, a.JobType, a.Queue, a.TraceID = job.String(), 1, token, "MAIL", "mail", uuid.NewString()
+	a.Payload, a.Deadline = json.RawMessage(`{"a":"<b>"}`), time.Now().UTC()
+	p.has = append(p.has, a)
 }
 
 func (p *puller) last() pullwire.Claim {

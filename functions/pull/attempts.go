@@ -16,7 +16,9 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -174,18 +176,22 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 		h.by.running++
 		f.tokens[h.token] = h
 		handed := pullwire.Attempt{
-			JobID: a.JobID, Attempt: a.Number, Token: h.token, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID,
-			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond), Checkpoint: a.Saved,
+			WorkAttempt: client.WorkAttempt{
+				Info: jobrun.Info{
+					JobID: a.JobID.String(), Attempt: a.Number, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID.String(),
+				},
+				Token: h.token, Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond), Checkpoint: a.Saved,
+			},
 			Event: a.Event,
 		}
-		for _, parent := range a.Parents {
-			handed.Parents = append(handed.Parents, pullwire.Parent{Input: parent.Input, Output: parent.Output})
+		for _, p := range a.Parents {
+			handed.Parents = append(handed.Parents, client.WorkParent{Name: p.Name, JobID: p.JobID.String(), Output: p.Output})
 		}
 		if a.OwnerID != "" {
 			handed.OwnerID = &a.OwnerID
 		}
 		if f.cfg.CallbackURL != "" {
-			handed.Callback = &pullwire.Callback{URL: f.cfg.CallbackURL, Secret: f.keys.Secret(a.Token)}
+			handed.Callback = &client.WorkCallback{URL: f.cfg.CallbackURL, Secret: f.keys.Secret(a.Token)}
 		}
 		answer.Attempts = append(answer.Attempts, handed)
 		h.rouse()

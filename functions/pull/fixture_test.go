@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -268,7 +269,7 @@ func (i *instance) claim(caller pullwire.Caller, worker, jobType string, slots i
 		Worker: worker, Types: []string{jobType}, Slots: slots, Wait: wait,
 	}}, &got)
 	for _, a := range got.Attempts {
-		if _, twice := i.x.witness.LoadOrStore(jobevent.AttemptToken(a.JobID, a.Attempt), worker); twice {
+		if _, twice := i.x.witness.LoadOrStore(fmt.Sprint(a.JobID, a.Attempt), worker); twice {
 			i.x.t.Errorf("attempt %d of %s was handed out twice", a.Attempt, a.JobID)
 		}
 	}

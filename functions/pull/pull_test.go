@@ -22,12 +22,12 @@ func TestAnAttemptIsClaimedKeptAndSettled(t *testing.T) {
 	i := x.start(nil)
 	run := x.run("RESIZE", "acme", func(run *jobevent.Run) { run.Event = json.RawMessage(`{"id":"1"}`) })
 	a := i.one("RESIZE")
-	if a.JobID != run.JobID || string(a.Event) != `{"id":"1"}` || a.Attempt != 1 || string(a.Payload) != `{"n":1}` && string(a.Payload) != `{"n": 1}` ||
+	if a.JobID != run.JobID.String() || string(a.Event) != `{"id":"1"}` || a.Attempt != 1 || string(a.Payload) != `{"n":1}` && string(a.Payload) != `{"n": 1}` ||
 		a.Queue != x.queue || *a.OwnerID != "acme" || time.Until(a.Deadline) < 9*time.Minute || a.Callback == nil {
 		t.Fatalf("handed out %+v", a)
 	}
 	keys, err := webhook.NewCallbackKeys([]string{testKey})
-	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(a.JobID, 1), a.Callback.Secret) {
+	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(run.JobID, 1), a.Callback.Secret) {
 		t.Errorf("an outside system could not call back with %+v, %v", a.Callback, err)
 	}
 	answer := i.heartbeatFor(everyone, apibody.WorkAttempt{
@@ -249,7 +249,7 @@ func TestAnAttemptGoesToAnotherClaimWhenItsClientHasGone(t *testing.T) {
 		cancel()
 		claims.Wait()
 		a := i.one("T")
-		if a.JobID != run.JobID {
+		if a.JobID != run.JobID.String() {
 			t.Fatalf("got %s", a.JobID)
 		}
 		i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})

@@ -55,7 +55,7 @@ func TestNothingIsClaimedNorHandedOutWhilePullIsNotFresh(t *testing.T) {
 		t.Errorf("%d handed out, %d claimed", len(got), x.claimed())
 	}
 	fresh.Store(true)
-	if a := i.one("T"); a.JobID != run.JobID {
+	if a := i.one("T"); a.JobID != run.JobID.String() {
 		t.Errorf("handed out %+v", a)
 	}
 }
@@ -77,7 +77,7 @@ func TestAnAttemptIsKeptBackFromTheAnswerOfAPullThatIsNotFresh(t *testing.T) {
 	go func() { open <- i.claim(everyone, "third", "T", 1, patience) }()
 	i.waitUntilOpen("T")
 	fresh.Store(true)
-	if got := <-open; len(got) != 1 || got[0].JobID != run.JobID {
+	if got := <-open; len(got) != 1 || got[0].JobID != run.JobID.String() {
 		t.Errorf("handed out %+v once it is fresh again", got)
 	}
 }

@@ -23,12 +23,12 @@ func TestPullWorkersRunJobs(t *testing.T) {
 		p.submit("RARE")
 		id := p.submit("RESIZE")
 		a := p.claim()
-		if a.JobID.String() != id || a.Callback == nil {
+		if a.JobID != id || a.Callback == nil {
 			t.Errorf("got %+v", a)
 		}
 		p.settle(a, map[string]any{"status": "SNOOZED", "delayMs": 1})
 		a = p.claim()
-		if a.JobID.String() != id || a.Attempt != 2 {
+		if a.JobID != id || a.Attempt != 2 {
 			t.Errorf("after a snooze came %+v", a)
 		}
 		p.settle(a, map[string]any{"status": "WAITING", "callbackTimeoutMs": 60_000})

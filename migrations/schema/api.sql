@@ -374,7 +374,7 @@ CREATE INDEX jobs_unique_active ON jobs USING btree (owner_id, (((policies -> 'u
 
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION tally_deleted();
 
-CREATE TRIGGER jobs_deleted_with AFTER DELETE ON jobs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_with_jobs();
+CREATE TRIGGER jobs_deleted_with AFTER DELETE ON jobs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_what_jobs_have();
 
 CREATE TABLE merged_submits (
     owner_id     text NOT NULL,
@@ -694,7 +694,7 @@ BEGIN
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION delete_with_jobs()
+CREATE OR REPLACE FUNCTION delete_what_jobs_have()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -708,6 +708,17 @@ BEGIN
     DELETE FROM merged_submits WHERE job_id = ANY (ids);
     DELETE FROM waits WHERE job_id = ANY (ids);
     DELETE FROM steps WHERE job_id = ANY (ids);
+    DELETE FROM attempt_logs WHERE job_id = ANY (ids);
+    DELETE FROM deliveries
+    WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone WHERE callback_url IS NOT NULL)) AND status <> 'PENDING';
+    INSERT INTO batch_deletions (batch_id, status, jobs)
+    SELECT gone.batch_id, CASE WHEN gone.status IN ('COMPLETED', 'FAILED') THEN gone.status ELSE 'CANCELLED' END, count(*)
+    FROM gone JOIN batches ON batches.batch_id = ANY (ARRAY[gone.batch_id])
+    WHERE batches.finished_at IS NULL AND NOT EXISTS ( -- a later run has replaced it
+        SELECT FROM replaced_jobs
+        WHERE replaced_jobs.batch_id = gone.batch_id AND replaced_jobs.job_id = coalesce(gone.fan_out_id, gone.job_id) OFFSET 0
+    )
+    GROUP BY 1, 2;
     RETURN NULL;
 END $function$
 ;

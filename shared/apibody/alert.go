@@ -4,7 +4,6 @@ import (
 	"net/mail"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits and defaults of an alert.
@@ -39,9 +38,6 @@ type Alert struct {
 
 // DecodeAlert reads an alert. The error is an *apierror.Error.
 func DecodeAlert(body []byte, checkURL func(string) error) (Alert, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Alert{}, p.Err(alertRequest)
-	}
 	r := newReader(body)
 	a := Alert{Failures: alertDefaultFailed, WindowMinutes: alertWindow, QuietMinutes: alertQuiet}
 	hasTo := false

@@ -5,6 +5,25 @@ package apibody
 import "github.com/jobweaver/jobweaver/shared/strictjson"
 
 // reader reads the members that several bodies share.
-type reader struct{ *strictjson.Reader }
+type reader struct {
+	*strictjson.Reader
+	unsound strictjson.Problems // of the whole body
+}
 
-func newReader(body []byte) reader { return reader{strictjson.NewReader(body, "")} }
+// newReader reads nothing of a body that is unsound as a whole.
+func newReader(body []byte) reader {
+	unsound := strictjson.Scan(body, "")
+	if unsound != nil {
+		body = nil
+	}
+	return reader{strictjson.NewReader(body, ""), unsound}
+}
+
+// Close ends the body, and returns what is wrong with it.
+func (r reader) Close() strictjson.Problems {
+	wrong := r.Reader.Close()
+	if r.unsound != nil {
+		return r.unsound
+	}
+	return wrong
+}

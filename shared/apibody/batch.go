@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
@@ -60,9 +61,6 @@ func AtJob(path string, err error) error {
 // DecodeBatch reads a batch, without checking its jobs: jobspec.Decode and DecodeFollowUp do that. The error is an
 // *apierror.Error.
 func DecodeBatch(body []byte) (Batch, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Batch{}, p.Err("job request")
-	}
 	r := newReader(body)
 	var b Batch
 	r.Object(func() {
@@ -141,7 +139,7 @@ func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) 
 	if err := p.Err("job request"); err != nil {
 		return jobspec.Request{}, err
 	}
-	filled, err := jobspec.MarshalUnescaped(members)
+	filled, err := jobevent.Encode(members)
 	if err != nil {
 		return jobspec.Request{}, fmt.Errorf("write the job that follows a batch: %w", err)
 	}

@@ -54,14 +54,9 @@ var callbackMembers = map[string]CallbackStatus{
 // the attempt, as far as it could be read, since the attempt selects the secret to check. A member that is null counts
 // as absent.
 func DecodeCallback(body []byte) (Callback, error) {
-	unsound := strictjson.Scan(body, "")
-	r := newReader(body)
+	r := reader{strictjson.NewReader(body, ""), strictjson.Scan(body, "")}
 	callback := r.callback()
-	p := r.Close()
-	if unsound != nil {
-		p = unsound
-	}
-	if err := p.Err("callback"); err != nil {
+	if err := r.Close().Err("callback"); err != nil {
 		return Callback{JobID: callback.JobID, Attempt: callback.Attempt}, err
 	}
 	return callback, nil

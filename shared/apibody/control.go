@@ -29,9 +29,6 @@ type Control struct {
 // DecodeControl reads a whole control: a pause or limit that the body does not name is not in force. It returns all
 // problems as an *apierror.Error.
 func DecodeControl(body []byte) (Control, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Control{}, p.Err("control")
-	}
 	r := newReader(body)
 	var control Control
 	r.Object(func() {

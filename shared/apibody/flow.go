@@ -42,9 +42,6 @@ type NamedJob struct {
 // DecodeFlow reads a flow. What is wrong inside its jobs is left to jobspec.DecodeNamed and DecodeFollowUp. The error
 // is an *apierror.Error.
 func DecodeFlow(body []byte) (Flow, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Flow{}, p.Err("job request")
-	}
 	r := newReader(body)
 	f := Flow{Batch: Batch{Closed: true}}
 	seen := false
@@ -128,9 +125,6 @@ type FlowRetry struct {
 func DecodeFlowRetry(body []byte) (f FlowRetry, err error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return f, nil
-	}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return f, p.Err("retry")
 	}
 	r := newReader(body)
 	given := false

@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/jobweaver/jobweaver/shared/payloadschema"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of what a worker reports about a job type.
@@ -30,9 +29,6 @@ type JobType struct {
 func DecodeJobType(body []byte) (d JobType, err error) {
 	if len(body) == 0 {
 		return d, nil
-	}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return d, p.Err("job type")
 	}
 	r := newReader(body)
 	r.Object(func() {

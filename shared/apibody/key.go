@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of requests about API keys.
@@ -30,9 +29,6 @@ type NewKey struct {
 
 // DecodeNewKey reads the request for an API key. It returns all problems as an *apierror.Error.
 func DecodeNewKey(body []byte) (NewKey, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return NewKey{}, p.Err("API key")
-	}
 	r := newReader(body)
 	var key NewKey
 	named := false
@@ -98,9 +94,6 @@ func (r reader) roles() []string {
 func DecodeRotation(body []byte) (overlap time.Duration, err error) {
 	if len(body) == 0 {
 		return defaultOverlap, nil
-	}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return 0, p.Err("rotation")
 	}
 	r := newReader(body)
 	overlap = defaultOverlap

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of an operation.
@@ -58,9 +57,6 @@ var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
 
 // DecodeOperation reads the body of an operation. The error is an *apierror.Error.
 func DecodeOperation(body []byte) (Operation, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Operation{}, p.Err("job request")
-	}
 	r := newReader(body)
 	var op Operation
 	var when whenReader

@@ -1,9 +1,6 @@
 package apibody
 
-import (
-	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
-)
+import "github.com/jobweaver/jobweaver/shared/jobevent"
 
 // DecodeQueue reads which function serves a new queue; an empty body has the default. It returns all that is wrong as
 // an *apierror.Error.
@@ -11,9 +8,6 @@ func DecodeQueue(body []byte) (workers string, err error) {
 	workers = jobevent.WorkersRunjob
 	if len(body) == 0 {
 		return workers, nil
-	}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return "", p.Err("queue")
 	}
 	r := newReader(body)
 	r.Object(func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
@@ -52,9 +53,6 @@ const MaxDefined = 100
 
 // DecodeDefinedSchedules reads the schedules that the workers of a job type define. The error is an *apierror.Error.
 func DecodeDefinedSchedules(body []byte, jobType string) (all []Schedule, err error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return nil, p.Err("job request")
-	}
 	r := newReader(body)
 	var texts []json.RawMessage
 	complete := r.Object(func() {
@@ -94,9 +92,6 @@ func DecodeDefinedSchedules(body []byte, jobType string) (all []Schedule, err er
 
 // DecodeSchedule reads a schedule, as Decode reads a job. The error is an *apierror.Error.
 func DecodeSchedule(body []byte) (Schedule, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return Schedule{}, p.Err("job request")
-	}
 	r := newReader(body)
 	s, complete := r.schedule()
 	p := r.Close()
@@ -131,7 +126,7 @@ func (s *Schedule) Belong(owner string) error {
 	}
 	delete(members, "ownerId")
 	var err error
-	if s.JobJSON, err = jobspec.MarshalUnescaped(members); err != nil {
+	if s.JobJSON, err = jobevent.Encode(members); err != nil {
 		return fmt.Errorf("write a valid job: %w", err)
 	}
 	s.Job.OwnerID = owner

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of steps.
@@ -17,10 +16,19 @@ const (
 	maxStepTime      = 366 * 24 * time.Hour
 )
 
-// WorkStep is what a step of an attempt returned.
-type WorkStep struct {
+// OfAttempt names the attempt that a request of a pull worker is about.
+type OfAttempt struct {
 	Worker string
 	Token  string
+}
+
+// Of returns it, whatever the request is.
+func (t OfAttempt) Of() OfAttempt { return t }
+
+// WorkStep is what a step of an attempt returned.
+type WorkStep struct {
+	OfAttempt
+
 	Name   string
 	Result json.RawMessage
 	Until  *time.Time // of a sleep: when it is over
@@ -29,17 +37,14 @@ type WorkStep struct {
 
 // WorkStepsRead asks for the steps of an attempt's job.
 type WorkStepsRead struct {
-	Worker string
-	Token  string
-	After  string // the last name of the page before; empty: the first page
+	OfAttempt
+
+	After string // the last name of the page before; empty: the first page
 }
 
 // DecodeWorkStep reads a step to be saved. It returns all problems as an *apierror.Error.
 func DecodeWorkStep(body []byte) (WorkStep, error) {
 	step := WorkStep{Result: json.RawMessage("null")}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return step, p.Err("step")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
@@ -80,9 +85,6 @@ func DecodeWorkStep(body []byte) (WorkStep, error) {
 // DecodeWorkStepsRead reads a request for steps. It returns all problems as an *apierror.Error.
 func DecodeWorkStepsRead(body []byte) (WorkStepsRead, error) {
 	var read WorkStepsRead
-	if p := strictjson.Scan(body, ""); p != nil {
-		return read, p.Err("request")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {

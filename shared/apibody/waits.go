@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of what handlers wait for.
@@ -26,9 +25,9 @@ const (
 
 // WorkWaits is what the handler of an attempt waits for.
 type WorkWaits struct {
-	Worker string
-	Token  string
-	Waits  []WorkWait
+	OfAttempt
+
+	Waits []WorkWait
 }
 
 // WorkWait is one wait: for an event, or for the end of a job that the request makes.
@@ -52,9 +51,6 @@ type EventWait struct {
 // checked.
 func DecodeWorkWaits(body []byte) (WorkWaits, error) {
 	var all WorkWaits
-	if p := strictjson.Scan(body, ""); p != nil {
-		return all, p.Err("wait")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // When is the instant to which a job is postponed: RunAt or, if that is nil, the time Delay from now.
@@ -15,9 +14,6 @@ type When struct {
 
 // DecodeWhen reads the body of a reschedule: {"runAt"} or {"delayMs"}. The error is an *apierror.Error.
 func DecodeWhen(body []byte) (When, error) {
-	if p := strictjson.Scan(body, ""); p != nil {
-		return When{}, p.Err("job request")
-	}
 	r := newReader(body)
 	var w whenReader
 	complete := r.Object(func() {

@@ -49,9 +49,6 @@ type WorkClaim struct {
 // DecodeWorkClaim reads a claim. It returns all problems as an *apierror.Error.
 func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 	claim := WorkClaim{Slots: defaultSlots, Wait: defaultWait}
-	if p := strictjson.Scan(body, ""); p != nil {
-		return claim, p.Err("claim")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
@@ -110,9 +107,6 @@ type WorkLine struct {
 // DecodeWorkHeartbeat reads a heartbeat. It returns all problems as an *apierror.Error.
 func DecodeWorkHeartbeat(body []byte) (WorkHeartbeat, error) {
 	var heartbeat WorkHeartbeat
-	if p := strictjson.Scan(body, ""); p != nil {
-		return heartbeat, p.Err("heartbeat")
-	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
@@ -229,7 +223,7 @@ func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 // decodeWorkList reads a body with the name of a pull worker and a list. It leaves it to the caller to find out what is
 // wrong with an entry, so that a wrong one does not spoil the others.
 func decodeWorkList(body []byte, what, list string) (worker string, raw []json.RawMessage, err error) {
-	r := reader{strictjson.NewReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	r := reader{Reader: strictjson.NewReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	given := map[string]bool{}
 	complete := r.Object(func() {
 		name := string(r.Name)
@@ -260,14 +254,9 @@ func decodeWorkList(body []byte, what, list string) (worker string, raw []json.R
 }
 
 func decodeWorkResult(body []byte) WorkResult {
-	unsound := strictjson.Scan(body, "")
-	r := newReader(body)
+	r := reader{strictjson.NewReader(body, ""), strictjson.Scan(body, "")}
 	result := r.workResult()
-	p := r.Close()
-	if unsound != nil {
-		p = unsound
-	}
-	if err := p.Err("result"); err != nil {
+	if err := r.Close().Err("result"); err != nil {
 		return WorkResult{Token: result.Token, Wrong: err}
 	}
 	return result
@@ -366,8 +355,7 @@ func DecodeWorkCheckpoints(body []byte) (WorkCheckpoints, error) {
 }
 
 func decodeWorkCheckpoint(body []byte) (one WorkCheckpoint) {
-	p := strictjson.Scan(body, "")
-	r := newReader(body)
+	r := reader{strictjson.NewReader(body, ""), strictjson.Scan(body, "")}
 	given := map[string]bool{}
 	complete := r.Object(func() {
 		given[string(r.Name)] = true
@@ -387,10 +375,7 @@ func decodeWorkCheckpoint(body []byte) (one WorkCheckpoint) {
 			r.BadAt(name, "is required")
 		}
 	}
-	if wrong := r.Close(); p == nil {
-		p = wrong
-	}
-	if one.Wrong = p.Err("checkpoint"); one.Wrong == nil && len(one.Checkpoint) > durable.MaxBytes {
+	if one.Wrong = r.Close().Err("checkpoint"); one.Wrong == nil && len(one.Checkpoint) > durable.MaxBytes {
 		one.Wrong = apierror.New(apierror.CheckpointTooLarge, "the checkpoint has %d bytes, %d are allowed",
 			len(one.Checkpoint), durable.MaxBytes)
 	}

@@ -25,6 +25,11 @@ type Walked struct {
 	More bool
 }
 
+// Cut leaves at most limit of the rows that were read; more reports that there were others.
+func Cut[T any](rows []T, limit int) (page []T, more bool) {
+	return rows[:min(len(rows), limit)], len(rows) > limit
+}
+
 // MaxListBytes bounds the data in a list, except its first item, which is always included.
 const MaxListBytes = 2 << 20
 

@@ -26,6 +26,13 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// Invalid refuses a document because of the value at a path.
+func Invalid(document, path, message string) *Error {
+	return &Error{
+		Code: InvalidJobRequest, Message: "invalid " + document + ": " + path + " " + message, Details: []Detail{{path, message}},
+	}
+}
+
 // Error returns the code and the message.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 

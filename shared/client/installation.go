@@ -132,7 +132,7 @@ type Percentiles struct {
 	P50Ms     *float64       `json:"p50Ms"`
 	P95Ms     *float64       `json:"p95Ms"`
 	P99Ms     *float64       `json:"p99Ms"`
-	Histogram []HistogramBar `json:"histogram"` // only of a queue or a job type
+	Histogram []HistogramBar `json:"histogram,omitempty"` // only of a queue or a job type
 }
 
 // HistogramBar has the jobs that took longer than half of UpToMs, up to UpToMs.

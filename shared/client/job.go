@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -145,6 +146,12 @@ type LogLine struct {
 	Text    string    `json:"text"`
 }
 
+// Block is one reason why a job waits.
+type Block struct {
+	Kind string `json:"kind"` // dependency, order, singleton, pause or limit
+	ID   string `json:"id"`
+}
+
 // Terminal reports whether the job has ended.
 func (j *Job) Terminal() bool {
 	return j.Status == Completed || j.Status == Failed || j.Status == Cancelled
@@ -183,4 +190,27 @@ func (j *Job) OutputText() string {
 		return string(j.Output)
 	}
 	return string(text)
+}
+
+// WaitsFor describes what a job waits for, other than its time and a worker; empty: nothing.
+func (j *Job) WaitsFor() string {
+	var all []string
+	for _, block := range j.BlockedBy {
+		kind, name, _ := strings.Cut(block.ID, ":")
+		switch control := kind + " " + name; block.Kind {
+		case "dependency":
+			all = append(all, "job "+block.ID+" to end")
+		case "order":
+			all = append(all, "earlier jobs of ordering key "+block.ID)
+		case "singleton":
+			all = append(all, "earlier jobs of singleton key "+block.ID)
+		case "pause":
+			all = append(all, control+", which is paused")
+		case "limit":
+			all = append(all, control+", which is limited")
+		default:
+			all = append(all, block.Kind+" "+block.ID)
+		}
+	}
+	return strings.Join(all, "; ")
 }

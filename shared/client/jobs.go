@@ -100,23 +100,11 @@ func (c *Client) SubmitBatch(ctx context.Context, jobs []JobRequest) ([]BatchRes
 	return all, nil
 }
 
-func pathOf(id string, more ...string) string {
-	path := "/api/jobs/" + url.PathEscape(id)
-	for _, part := range more {
-		path += "/" + part
-	}
-	return path
-}
-
 // Get reads a job; with wait above zero the answer is held until the job ends, at most for that time and at most for a
 // minute.
 func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
-	path := pathOf(id)
-	if wait > 0 {
-		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
-	}
 	var job Job
-	raw, err := c.do(ctx, request{method: http.MethodGet, path: path}, &job)
+	raw, err := c.do(ctx, request{method: http.MethodGet, path: held(place("jobs", id), wait)}, &job)
 	job.Raw = raw
 	return &job, err
 }
@@ -146,24 +134,11 @@ type Filter struct {
 }
 
 func (f Filter) values() url.Values {
-	values := url.Values{}
-	for name, value := range map[string]string{
-		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
-		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
-		"payload": f.Payload, "q": f.Search, "ownerId": f.OwnerID, "after": f.After,
-		"eventSource": f.EventSource, "eventId": f.EventID,
-	} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	for name, at := range map[string]time.Time{
-		"since": f.Since, "until": f.Until, "endedSince": f.EndedSince, "endedUntil": f.EndedUntil,
-	} {
-		if !at.IsZero() {
-			values.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	values := given("type", f.Type, "queue", f.Queue, "tag", f.Tag, "orderingKey", f.OrderingKey, "errorCode", f.ErrorCode,
+		"traceId", f.TraceID, "idempotencyKey", f.IdempotencyKey, "batchId", f.BatchID, "fanOutId", f.FanOutID,
+		"payload", f.Payload, "q", f.Search, "ownerId", f.OwnerID, "after", f.After,
+		"eventSource", f.EventSource, "eventId", f.EventID, "since", instant(f.Since), "until", instant(f.Until),
+		"endedSince", instant(f.EndedSince), "endedUntil", instant(f.EndedUntil))
 	if len(f.Status) > 0 {
 		values["status"] = f.Status
 	}
@@ -230,7 +205,7 @@ func each[T any](read func(cursor string) (page []T, next string, err error)) it
 // Command sends a command without a body, cancel or retry, and returns its number. A command whose answer was lost is
 // not repeated, because the job's state may no longer allow it.
 func (c *Client) Command(ctx context.Context, id, command string) (number int, err error) {
-	return c.command(ctx, request{method: http.MethodPost, path: pathOf(id, command)}, nil)
+	return c.command(ctx, request{method: http.MethodPost, path: place("jobs", id, command)}, nil)
 }
 
 func (c *Client) command(ctx context.Context, r request, in any) (number int, err error) {
@@ -255,13 +230,13 @@ func (c *Client) Retry(ctx context.Context, id string) error {
 
 // Reschedule sets another instant for a job that has not started.
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
-	_, err := c.command(ctx, request{method: http.MethodPost, path: pathOf(id, "reschedule")}, map[string]any{"runAt": at})
+	_, err := c.command(ctx, request{method: http.MethodPost, path: place("jobs", id, "reschedule")}, map[string]any{"runAt": at})
 	return err
 }
 
 // Delete removes a job that has ended.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := c.command(ctx, request{method: http.MethodDelete, path: pathOf(id)}, nil)
+	_, err := c.command(ctx, request{method: http.MethodDelete, path: place("jobs", id)}, nil)
 	return err
 }
 
@@ -269,7 +244,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 // the request. A nil member restores the default.
 func (c *Client) Change(ctx context.Context, id string, change map[string]any) error {
 	_, err := c.command(ctx, request{
-		method: http.MethodPatch, path: pathOf(id), contentType: "application/merge-patch+json",
+		method: http.MethodPatch, path: place("jobs", id), contentType: "application/merge-patch+json",
 	}, change)
 	return err
 }
@@ -281,7 +256,7 @@ func (c *Client) RunAgain(ctx context.Context, id string, change map[string]any)
 	}
 	key, _ := change["idempotencyKey"].(string)
 	var accepted Accepted
-	_, err := c.json(ctx, submission(pathOf(id, "run-again"), key), change, &accepted)
+	_, err := c.json(ctx, submission(place("jobs", id, "run-again"), key), change, &accepted)
 	return accepted, err
 }
 
@@ -301,7 +276,7 @@ func (c *Client) Logs(
 		Logs       []LogLine `json:"logs"`
 		NextCursor string    `json:"nextCursor"`
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: pathOf(id, "logs") + query(values)}, &page)
+	_, err = c.do(ctx, request{method: http.MethodGet, path: place("jobs", id, "logs") + query(values)}, &page)
 	return page.Logs, page.NextCursor, err
 }
 

@@ -29,10 +29,15 @@ func fetch[T any](ctx context.Context, c *Client, path string) (*T, error) {
 // fetchHeld is fetch; with wait above zero the answer is held until the resource ends, at most for that time and at
 // most for a minute.
 func fetchHeld[T any](ctx context.Context, c *Client, path string, wait time.Duration) (*T, error) {
+	return fetch[T](ctx, c, held(path, wait))
+}
+
+// held asks for an answer that is held.
+func held(path string, wait time.Duration) string {
 	if wait > 0 {
 		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
 	}
-	return fetch[T](ctx, c, path)
+	return path
 }
 
 // again sends a POST without a body, which may be repeated.

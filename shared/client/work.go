@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 )
 
 // These are the requests of a pull worker (docs/pull-workers.md). The package worker makes them for its
@@ -36,20 +38,17 @@ func (c WorkClaim) MarshalJSON() ([]byte, error) {
 
 // WorkAttempt is a claimed attempt. A null in the answer is the zero value here.
 type WorkAttempt struct {
-	JobID    string          `json:"jobId"`
-	Attempt  int             `json:"attempt"`
+	jobrun.Info
+
 	Token    string          `json:"token"` // names the attempt in heartbeats and results
-	JobType  string          `json:"jobType"`
-	Queue    string          `json:"queue"`
-	OwnerID  string          `json:"ownerId"`
-	TraceID  string          `json:"traceId"`
 	Tags     []string        `json:"tags"`
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // the end of the attempt's timeout, by this machine's clock
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
-	Parents    []WorkParent    `json:"parents"`    // the jobs of the flow to whose outputs the payload refers
-	Event      SubmitEvent     `json:"event"`      // nil: no CloudEvent has submitted the job
+	// Parents are the jobs of the flow to whose outputs the payload refers.
+	Parents []WorkParent `json:"parents,omitempty"`
+	Event   SubmitEvent  `json:"event,omitempty"` // nil: no CloudEvent has submitted the job
 
 	Callback *WorkCallback `json:"callback"` // nil: it cannot wait for an outside system
 }

@@ -1,7 +1,6 @@
 package jobspec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -29,7 +29,7 @@ const (
 // FillInSummary puts the summary of a batch in each place of a payload where an object {"$batch": "summary"} stands. A
 // payload without one is returned as it is.
 func FillInSummary(payload json.RawMessage, summary any) (json.RawMessage, strictjson.Problems) {
-	text, err := MarshalUnescaped(summary)
+	text, err := jobevent.Encode(summary)
 	if err != nil {
 		return payload, strictjson.Problems{{Path: "payload", Message: err.Error()}}
 	}
@@ -72,16 +72,4 @@ func summaryIn(object jsontext.Value) (is *string, alone bool) {
 		return nil
 	})
 	return is, members == 1
-}
-
-// MarshalUnescaped writes JSON of a job with < as it is: with \u003c a job that contains HTML could become larger than
-// is allowed.
-func MarshalUnescaped(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }

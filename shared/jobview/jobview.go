@@ -67,7 +67,7 @@ func New(job jobstore.Job) Summary {
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
 		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
-		FairnessKey: Given(job.FairnessKey), BatchID: job.BatchID, Sealed: job.Sealed,
+		FairnessKey: Given(job.FairnessKey), BatchID: ID(job.BatchID), Sealed: job.Sealed,
 	}
 }
 
@@ -93,6 +93,14 @@ func Given(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// ID returns null for no id.
+func ID(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
 }
 
 // UTC converts an instant to UTC; null for nil.

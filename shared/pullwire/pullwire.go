@@ -5,14 +5,12 @@ package pullwire
 import (
 	"encoding/json"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -90,45 +88,16 @@ type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// Attempt is an attempt for a pull worker to run.
+// Attempt is an attempt for a pull worker to run. It writes two members in another way than the client reads them.
 type Attempt struct {
-	JobID    uuid.UUID       `json:"jobId"`
-	Attempt  int             `json:"attempt"`
-	Token    string          `json:"token"`
-	JobType  string          `json:"jobType"`
-	Queue    string          `json:"queue"`
-	OwnerID  *string         `json:"ownerId"`
-	TraceID  uuid.UUID       `json:"traceId"`
-	Tags     []string        `json:"tags"` // the gateway has them; null: it could not read them
-	Payload  json.RawMessage `json:"payload"`
-	Deadline time.Time       `json:"deadline"` // its timeout
+	client.WorkAttempt // without tags, which the gateway has; null: it could not read them
 
-	Parents []Parent        `json:"parents,omitempty"` // the jobs to whose outputs the payload refers
-	Event   json.RawMessage `json:"event,omitempty"`   // the attributes of the event that submitted the job
-
-	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
-
-	Callback *Callback `json:"callback"` // null: it cannot wait for an outside system
-}
-
-// Parent is a job of the flow, with its output.
-type Parent struct {
-	jobevent.Input
-
-	Output json.RawMessage `json:"output"`
-}
-
-// Callback is what an outside system needs to end an attempt that was settled as WAITING.
-type Callback struct {
-	URL    string `json:"url"`
-	Secret string `json:"secret"`
+	OwnerID *string         `json:"ownerId"`         // null: none
+	Event   json.RawMessage `json:"event,omitempty"` // as it was submitted
 }
 
 // HeartbeatAnswer is the public answer to a heartbeat.
-type HeartbeatAnswer struct {
-	Cancelled []string `json:"cancelled"`
-	Lost      []string `json:"lost"`
-}
+type HeartbeatAnswer = client.WorkHeartbeatAnswer
 
 // Settled is the public answer to a settle or to checkpoints, in the order of the request.
 type Settled struct {

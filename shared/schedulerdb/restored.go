@@ -56,13 +56,13 @@ func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawM
 func (r Restored) Adopt(
 	ctx context.Context, statuses []json.RawMessage, requests []jobevent.Created, cancels []time.Time,
 ) (adopted []uuid.UUID, err error) {
-	p := gen.RestoredAdoptParams{Snapshots: statuses, CancelRequestedAts: cancels, Grace: callbackGrace}
+	fill := gen.RestoredFillParams{Snapshots: statuses}
 	for i := range requests {
 		text, err := jobevent.Encode(&requests[i])
 		if err != nil {
 			return nil, fmt.Errorf("encode request of job %s: %w", requests[i].JobID, err)
 		}
-		p.Requests = append(p.Requests, text)
+		fill.Requests = append(fill.Requests, text)
 	}
 	ids := createdIDs(requests)
 	if err := r.s.leaveCohorts(ctx, ids); err != nil { // in which Ingest has stored jobs that the backup lacked
@@ -72,8 +72,14 @@ func (r Restored) Adopt(
 		if err := q.JobsRevive(ctx, ids); err != nil {
 			return err
 		}
-		adopted, err = q.RestoredAdopt(ctx, p)
-		return err
+		adopted, err = q.RestoredAdopt(ctx, gen.RestoredAdoptParams{
+			Snapshots: statuses, CancelRequestedAts: cancels, Grace: callbackGrace,
+		})
+		if err != nil {
+			return err
+		}
+		fill.Adopted = adopted
+		return q.RestoredFill(ctx, fill)
 	})
 	return adopted, err
 }

@@ -22,13 +22,12 @@ interface Held {
   readonly checkpoint: Checkpoint;
   readonly store: Store;
   readonly abort: AbortController;
-  readonly gone: AbortController; // aborted when it is lost
+  readonly lost: AbortController;
   readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
   aliveAt: number; // when the last answered heartbeat was sent
   overAt?: number; // when its handler was first to end
   settling: boolean;
-  lost: boolean;
 }
 
 type Handling = (held: Held, context: AttemptContext) => Promise<string | undefined>;
@@ -202,7 +201,7 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   #start({ token, checkpoint: saved, ...claimed }: Schemas["WorkAttempt"], now: number): void {
     const abort = new AbortController();
-    const gone = new AbortController();
+    const lost = new AbortController();
     const store: Store = {
       save: (number, value) => this.#save(held, number, value),
       saveStep: async ({ name, result, until, tookMs }) => {
@@ -213,7 +212,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     };
     const checkpoint = new Checkpoint(saved, claimed.attempt, abort.signal, this.#client.codec, store);
     const attempt = { ...claimed, checkpoint: checkpoint.own };
-    const held: Held = { token, attempt, checkpoint, store, abort, gone, lines: [], aliveAt: Date.now(), settling: false, lost: false };
+    const held: Held = { token, attempt, checkpoint, store, abort, lost, lines: [], aliveAt: Date.now(), settling: false };
     this.#held.add(held);
     void this.#attempt(held, Date.parse(attempt.deadline) - now).finally(() => {
       this.#held.delete(held);
@@ -239,7 +238,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     };
     const result = await this.#resultOf(held, context);
     clearTimeout(timer);
-    if (!held.lost) {
+    if (!held.lost.signal.aborted) {
       held.settling = true;
       await this.#settle(held, result);
     }
@@ -265,7 +264,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     } catch (error) {
       return jsonOfResult(this.#failed(held, error));
     } finally {
-      await Promise.race([held.checkpoint.close(), aborted(held.gone.signal)]);
+      await Promise.race([held.checkpoint.close(), aborted(held.lost.signal)]);
       this.#running.delete(attempt.jobId);
     }
   }
@@ -353,7 +352,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   /** Stores a checkpoint. It sends it again until there is an answer, or the attempt is over. */
   async #save(held: Held, number: number, checkpoint: string): Promise<void> {
     const entry = `{"token":${JSON.stringify(held.token)},"number":${number},"checkpoint":${checkpoint}}`;
-    for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
+    for (let failed = 0; !held.lost.signal.aborted && !held.settling && !this.#ended.signal.aborted; failed++) {
       const { status, why } = await this.#saving.add(entry);
       if (status === 200) {
         return;
@@ -392,7 +391,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   /** Sends members about an attempt, which are JSON already. It sends them again until there is an answer, or the attempt is over. */
   async #post(held: Held, path: "wait" | "steps" | "steps/read", members: string): Promise<unknown> {
     const body = `{"worker":${JSON.stringify(this.name)},"token":${JSON.stringify(held.token)},${members}}`;
-    for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
+    for (let failed = 0; !held.lost.signal.aborted && !held.settling && !this.#ended.signal.aborted; failed++) {
       try {
         const raw = { body: body as never, bodySerializer: (text: unknown) => text, signal: this.#within(20_000) };
         return unwrap(await this.#api.POST(`/api/workers/${path}`, raw));
@@ -429,7 +428,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   }
 
   #alive(): Held[] {
-    return [...this.#held].filter((one) => !one.lost);
+    return [...this.#held].filter((one) => !one.lost.signal.aborted);
   }
 
   async #heartbeats(): Promise<void> {
@@ -499,12 +498,11 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   #end(held: Held, reason: AbortReason): void {
     if (!held.settling) {
-      held.lost ||= reason === "lost";
+      if (reason === "lost") {
+        held.lost.abort();
+      }
       held.overAt ??= Date.now();
       held.abort.abort(new AttemptAborted(reason));
-      if (held.lost) {
-        held.gone.abort();
-      }
     }
   }
 

@@ -3,7 +3,6 @@ package alerts
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/gin-gonic/gin"
 
@@ -45,11 +44,10 @@ func read(c *gin.Context, named *string) (asked apibody.Alert, err error) {
 		return asked, apierror.New(apierror.Forbidden,
 			"alerts are for a key of an owner, or for an admin of the installation")
 	}
-	body, err := edge.ReadJSON(c, apibody.MaxAlertBytes)
+	asked, err = edge.ReadAs(c, apibody.MaxAlertBytes, func(body []byte) (apibody.Alert, error) {
+		return apibody.DecodeAlert(body, outbound.CheckURL)
+	})
 	if err != nil {
-		return asked, err
-	}
-	if asked, err = apibody.DecodeAlert(body, outbound.CheckURL); err != nil {
 		return asked, err
 	}
 	if named != nil {
@@ -66,17 +64,14 @@ func read(c *gin.Context, named *string) (asked apibody.Alert, err error) {
 }
 
 func badAlert(path, message string) error {
-	return &apierror.Error{
-		Code: apierror.InvalidJobRequest, Message: "invalid alert: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}},
-	}
+	return apierror.Invalid("alert", path, message)
 }
 
 // keyIn returns the key of the alert in the path, and refuses unknown parameters.
-func keyIn(c *gin.Context) (key alertstore.Key, owner apidb.Owner, err error) {
+func keyIn(c *gin.Context) (key apidb.Key, owner apidb.Owner, err error) {
 	owner, some := ownerOf(c)
 	q := edge.NewQuery(c)
-	key = alertstore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
+	key = q.Named(c)
 	if err := q.Close("ownerId"); err != nil {
 		return key, owner, err
 	}
@@ -109,11 +104,7 @@ func (a *API) Create(c *gin.Context) error {
 }
 
 func (a *API) answerMade(c *gin.Context, made alertstore.Alert) error {
-	location := "/api/alerts/" + made.Name
-	if made.OwnerID != "" {
-		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
-	}
-	edge.Locate(c, location)
+	edge.LocateNamed(c, "/api/alerts/", made.Name, made.OwnerID)
 	return edge.Answer(c, http.StatusCreated, a.shown(c, made))
 }
 
@@ -147,10 +138,9 @@ func (a *API) Put(c *gin.Context) error {
 func (a *API) List(c *gin.Context) error {
 	owner, some := ownerOf(c)
 	q := edge.NewQuery(c)
-	after := q.AfterSchedule("cursor") // an alert has the same key
 	filter := alertstore.Filter{
 		OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner)), Firing: q.One("state") == stateFiring,
-		After: alertstore.Key(after), Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
+		After: q.AfterKey("cursor"), Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}
 	if state := q.One("state"); state != "" && state != stateFiring {
 		q.Bad("state", "must be %s", stateFiring)

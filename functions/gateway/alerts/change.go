@@ -13,7 +13,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/alertstore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 // Pause is POST /api/alerts/{name}/pause.
@@ -81,7 +80,7 @@ func (a *API) Test(c *gin.Context) error {
 func (a *API) ListNotices(c *gin.Context) error {
 	owner, some := ownerOf(c)
 	q := edge.NewQuery(c)
-	key := alertstore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
+	key := q.Named(c)
 	before, limit := q.Cursor("cursor"), q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
 	if err := q.Close("ownerId", "cursor", "limit"); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // Announce queues a job that this process has accepted or changed for the next notification. It is called after the
@@ -101,7 +102,7 @@ func (h *Hub) countFor(ctx context.Context, owner apidb.Owner) error {
 	if was != nil && bytes.Equal(was.compared, compared) {
 		return nil
 	}
-	now := &statsFrame{frame: Frame(EventStats, "", stats), compared: compared, number: 1}
+	now := &statsFrame{frame: Frame(client.EventStats, "", stats), compared: compared, number: 1}
 	if was != nil {
 		now.number += was.number
 	}

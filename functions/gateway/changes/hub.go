@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -378,7 +379,7 @@ func (h *Hub) recording() bool { return h.streams > 0 || time.Since(h.streamed) 
 
 // addReload adds the event that makes clients read again what they show. The caller holds the mutex.
 func (h *Hub) addReload(lists bool, why string) {
-	h.ring.add(EventReload, reloadData(why), &event{lists: lists})
+	h.ring.add(client.EventReload, reloadData(why), &event{lists: lists})
 	h.reloaded, h.reload = time.Now(), false
 	h.grow()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // lookOn reads changed jobs, every lookEvery.
@@ -102,7 +103,7 @@ func (h *Hub) findPayloads(ctx context.Context, jobs []jobstore.Changed, values 
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.unfound = false
-		h.ring.add(EventReload, reloadData("payloads change faster than they can be searched"), &event{found: true})
+		h.ring.add(client.EventReload, reloadData("payloads change faster than they can be searched"), &event{found: true})
 		h.grow()
 	})
 }
@@ -195,7 +196,7 @@ func (h *Hub) addJobs(ctx context.Context, jobs []jobstore.Changed, taken map[uu
 	}
 	for id, is := range gone {
 		if is {
-			h.ring.add(EventReload, reloadData("the job is deleted"), &event{jobID: id})
+			h.ring.add(client.EventReload, reloadData("the job is deleted"), &event{jobID: id})
 		}
 	}
 	h.grow()
@@ -235,10 +236,10 @@ func (h *Hub) addJob(job *jobstore.Changed, shown []byte, what changes) {
 		f.shown = now
 	}
 	if what.status {
-		h.ring.add(EventJob, shown, &event{jobID: job.JobID, job: job})
+		h.ring.add(client.EventJob, shown, &event{jobID: job.JobID, job: job})
 	}
 	if data := progressData(job); what.progress && data != nil {
-		h.ring.add(EventProgress, data, &event{jobID: job.JobID, job: job})
+		h.ring.add(client.EventProgress, data, &event{jobID: job.JobID, job: job})
 	}
 }
 
@@ -264,7 +265,7 @@ func (h *Hub) addLines(ctx context.Context, id uuid.UUID) error {
 		more = rest
 		h.mu.Lock()
 		job.place = end
-		h.ring.add(EventLog, data, &event{jobID: id})
+		h.ring.add(client.EventLog, data, &event{jobID: id})
 		h.grow()
 		h.mu.Unlock()
 	}

@@ -18,15 +18,6 @@ const (
 	ringBytes  = 4 << 20
 )
 
-// The names of events.
-const (
-	EventJob      = "job"
-	EventProgress = "progress"
-	EventLog      = "log"
-	EventStats    = "stats"
-	EventReload   = "reload"
-)
-
 // event is an event as it is sent to each of its streams.
 type event struct {
 	frame []byte            // the text that is sent

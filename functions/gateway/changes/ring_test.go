@@ -9,6 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func TestARingKeepsTheLatestEvents(t *testing.T) {
@@ -16,7 +17,7 @@ func TestARingKeepsTheLatestEvents(t *testing.T) {
 	r := ring{life: "a"}
 	add := func(n, bytes int) {
 		for range n {
-			r.add(EventJob, make([]byte, bytes), &event{})
+			r.add(client.EventJob, make([]byte, bytes), &event{})
 		}
 	}
 	add(3, 1)

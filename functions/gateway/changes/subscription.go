@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // Subscription is the stream of one client: of one job, or of all jobs that match a filter.
@@ -145,7 +146,7 @@ func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 		events = nil
 	}
 	if s.missed != "" {
-		frames = append(frames, Frame(EventReload, h.ring.id(s.place), reloadData(s.missed)))
+		frames = append(frames, Frame(client.EventReload, h.ring.id(s.place), reloadData(s.missed)))
 		s.missed = ""
 	}
 	for _, e := range events {

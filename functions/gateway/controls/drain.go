@@ -8,14 +8,9 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
-
-type drainBody struct {
-	WorkerID string `json:"workerId"`
-	Draining bool   `json:"draining"`
-	Applied  bool   `json:"applied"`
-}
 
 // Drain is PUT /api/workers/{workerId}/drain: the worker gets no attempts.
 func (a *API) Drain(c *gin.Context) error { return a.drain(c, true) }
@@ -39,5 +34,5 @@ func (a *API) drain(c *gin.Context, draining bool) error {
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, drainBody{WorkerID: workerID, Draining: draining, Applied: applied})
+	return edge.Answer(c, http.StatusOK, client.WorkerDrain{WorkerID: workerID, Draining: draining, Applied: applied})
 }

@@ -24,6 +24,15 @@ func ReadJSON(c *gin.Context, limit int64) ([]byte, error) {
 	return ReadBody(c, limit)
 }
 
+// ReadAs reads a body of type application/json with at most limit bytes, and decodes it.
+func ReadAs[T any](c *gin.Context, limit int64, decode func(body []byte) (T, error)) (asked T, err error) {
+	body, err := ReadJSON(c, limit)
+	if err != nil {
+		return asked, err
+	}
+	return decode(body)
+}
+
 // RequireJSON refuses a body that is not application/json.
 func RequireJSON(c *gin.Context) error { return RequireType(c, "application/json") }
 

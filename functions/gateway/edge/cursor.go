@@ -5,10 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
@@ -18,7 +20,7 @@ var (
 	numberCursorForm   = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 	deliveryCursorForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.]v[1-9][0-9]{0,17}$`)
 	logCursorForm      = regexp.MustCompile(`^[1-9][0-9]{0,8}[.](0|[1-9][0-9]{0,8})$`)
-	scheduleCursorForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}:[^\x00-\x1f\x7f-\x9f]{0,255}$`)
+	namedCursorForm    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}:[^\x00-\x1f\x7f-\x9f]{0,255}$`)
 	keyPlaceForm       = regexp.MustCompile(`^(0|[1-9][0-9]{0,17}):[^\x00-\x1f\x7f-\x9f]{0,255}$`)
 	KeyCursorForm      = regexp.MustCompile(`^[a-z2-7]{12}$`)
 )
@@ -72,9 +74,18 @@ func (q *Query) KeyPlace(name string) *statstore.KeyCount {
 	return &statstore.KeyCount{Key: key, Waiting: n}
 }
 
-// AfterSchedule returns the key at which the page before ends: name and owner, separated by a colon, which a name
+// Named returns the key of what the path and the parameter ownerId name.
+func (q *Query) Named(c *gin.Context) apidb.Key {
+	key := apidb.Key{Name: c.Param("name")}
+	if owner := q.Checked("ownerId", apibody.CheckOwner); owner != "" {
+		key.OwnerID = &owner
+	}
+	return key
+}
+
+// AfterKey returns the key at which the page before ends: name and owner, separated by a colon, which a name
 // cannot contain.
-func (q *Query) AfterSchedule(name string) schedulestore.Key {
-	schedule, owner, _ := strings.Cut(q.Formed(name, scheduleCursorForm), ":")
-	return schedulestore.Key{Name: schedule, OwnerID: &owner}
+func (q *Query) AfterKey(name string) apidb.Key {
+	last, owner, _ := strings.Cut(q.Formed(name, namedCursorForm), ":")
+	return apidb.Key{Name: last, OwnerID: &owner}
 }

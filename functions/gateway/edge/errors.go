@@ -126,6 +126,5 @@ func Recover(c *gin.Context) {
 
 // Invalid refuses a request because of the value at path.
 func Invalid(path, message string) error {
-	return &apierror.Error{Code: apierror.InvalidJobRequest, Message: "invalid request: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}}}
+	return apierror.Invalid("request", path, message)
 }

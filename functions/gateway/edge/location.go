@@ -1,6 +1,10 @@
 package edge
 
-import "github.com/gin-gonic/gin"
+import (
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+)
 
 const baseKey = "base"
 
@@ -15,3 +19,11 @@ func Below(base string) gin.HandlerFunc {
 
 // Locate answers with the Location of what a request has made.
 func Locate(c *gin.Context, path string) { c.Header("Location", c.GetString(baseKey)+path) }
+
+// LocateNamed is Locate for what has an apidb.Key.
+func LocateNamed(c *gin.Context, folder, name, owner string) {
+	if owner != "" {
+		name += "?ownerId=" + url.QueryEscape(owner)
+	}
+	Locate(c, folder+name)
+}

@@ -6,17 +6,13 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 type hookCounts struct {
 	accepted, replayed, rejected int64
-	last                         *rejection
-}
-
-type rejection struct {
-	At      time.Time `json:"at"`
-	Message string    `json:"message"`
+	last                         *client.HookRejection
 }
 
 // count counts a request by its result. A request that failed because of the installation, and that its sender repeats,
@@ -46,7 +42,7 @@ func (a *API) count(hook *Hook, replayed bool, err error) {
 	switch result {
 	case telemetry.HookRejected:
 		counts.rejected++
-		counts.last = &rejection{At: time.Now().UTC(), Message: refused.Message}
+		counts.last = &client.HookRejection{At: time.Now().UTC(), Message: refused.Message}
 	case telemetry.HookReplayed:
 		counts.replayed++
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -23,10 +24,10 @@ type hookBody struct {
 	JobType   *string `json:"jobType"`   // null: each request decides, or becomes an event
 	EventType *string `json:"eventType"` // null: each request decides, or becomes a job
 
-	Accepted      int64      `json:"accepted"`
-	Replayed      int64      `json:"replayed"`
-	Rejected      int64      `json:"rejected"`
-	LastRejection *rejection `json:"lastRejection"`
+	Accepted      int64                 `json:"accepted"`
+	Replayed      int64                 `json:"replayed"`
+	Rejected      int64                 `json:"rejected"`
+	LastRejection *client.HookRejection `json:"lastRejection"`
 }
 
 // List is GET /api/hooks: the hooks of the request's owner, with the counts of this gateway since it started.

@@ -8,12 +8,13 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 type logsBody struct {
-	JobID      uuid.UUID `json:"jobId"`
-	Logs       []LogLine `json:"logs"`
-	NextCursor *string   `json:"nextCursor"`
+	JobID      uuid.UUID        `json:"jobId"`
+	Logs       []client.LogLine `json:"logs"`
+	NextCursor *string          `json:"nextCursor"`
 
 	Sealed []string `json:"sealed,omitempty"` // lines that cannot be shown
 }

@@ -2,12 +2,15 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
 // Open opens the sealed members of a job. job.Sealed lists those that cannot be opened.
@@ -32,4 +35,22 @@ func (a *API) OpenLines(ctx context.Context, id uuid.UUID, lines []logstore.Line
 		a.Sealed.Log(ctx, sealed)
 	}
 	return sealed
+}
+
+// opener returns a function that opens the values in a member of a job, and returns null for none. The member is entered
+// in job.Sealed if one of them cannot be opened.
+func (a *API) opener(
+	ctx context.Context, job *jobstore.Job, member string,
+) func(at sealing.Place, value []byte) json.RawMessage {
+	return func(at sealing.Place, value []byte) json.RawMessage {
+		if len(value) == 0 {
+			return nil
+		}
+		text, err := a.Sealer.Open(at, value)
+		if err != nil && !slices.Contains(job.Sealed, member) {
+			job.Sealed = append(job.Sealed, member)
+			a.Sealed.Log(ctx, []string{member})
+		}
+		return text
+	}
 }

@@ -38,22 +38,13 @@ func (a *API) steps(c *gin.Context, job *jobstore.Job) ([]step, error) {
 		return nil, err
 	}
 	shown := make([]step, len(stored))
-	sealed := false
+	open := a.opener(ctx, job, "steps")
 	for i := range stored {
 		s := &stored[i]
-		result, err := a.Sealer.Open(sealing.OfStep(job.JobID, s.Name), json.RawMessage(s.Sealed))
-		sealed = sealed || err != nil
-		if len(result) == 0 {
-			result = nil
-		}
 		shown[i] = step{
 			Name: s.Name, Attempt: s.Attempt, SavedAt: s.SavedAt.UTC(), Until: jobview.UTC(s.Until), TookMs: s.TookMs,
-			Result: result, Bytes: s.Bytes,
+			Result: open(sealing.OfStep(job.JobID, s.Name), []byte(s.Sealed)), Bytes: s.Bytes,
 		}
-	}
-	if sealed {
-		job.Sealed = append(job.Sealed, "steps")
-		a.Sealed.Log(ctx, []string{"steps"})
 	}
 	return shown, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -22,7 +23,7 @@ type full struct {
 	After               []uuid.UUID     `json:"after"`
 	Conditions          conditions      `json:"conditions"`
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
-	Schedule            *scheduled      `json:"schedule"`
+	Schedule            *client.Tick    `json:"schedule"`
 	Event               json.RawMessage `json:"event"`
 	CallbackURL         *string         `json:"callbackUrl"`
 	IdempotencyKey      *string         `json:"idempotencyKey"`
@@ -34,7 +35,7 @@ type full struct {
 	KeepBuild           bool            `json:"keepBuild"`
 
 	ForEach *apibody.ForEach `json:"forEach"`
-	Element *element         `json:"element"`
+	Element *client.Element  `json:"element"`
 
 	Unique    *jobspec.Unique    `json:"unique"`
 	Throttle  *jobspec.Throttle  `json:"throttle"`
@@ -42,30 +43,18 @@ type full struct {
 	Debounce  *jobspec.Debounce  `json:"debounce"`
 	Held      bool               `json:"held"`
 
-	Waits    []wait    `json:"waits"`
-	Steps    []step    `json:"steps"`
-	History  []move    `json:"history"`
-	Attempts []attempt `json:"attempts"`
-	Logs     []LogLine `json:"logs"`
+	Waits    []wait           `json:"waits"`
+	Steps    []step           `json:"steps"`
+	History  []move           `json:"history"`
+	Attempts []attempt        `json:"attempts"`
+	Logs     []client.LogLine `json:"logs"`
 }
 
-// element is the place of a job in its fan-out.
-type element struct {
-	FanOutID uuid.UUID `json:"fanOutId"`
-	Index    int       `json:"index"`
-}
-
-func newElement(of *jobspec.Element) *element {
+func newElement(of *jobspec.Element) *client.Element {
 	if of == nil {
 		return nil
 	}
-	return &element{of.FanOut, of.Index}
-}
-
-// scheduled is the tick that made a job.
-type scheduled struct {
-	Name string    `json:"name"`
-	At   time.Time `json:"at"`
+	return &client.Element{FanOutID: of.FanOut.String(), Index: of.Index}
 }
 
 type move struct {
@@ -87,14 +76,6 @@ type attempt struct {
 	Message    *string    `json:"message"`
 }
 
-// LogLine is a line of a job's log.
-type LogLine struct {
-	Attempt int       `json:"attempt"`
-	At      time.Time `json:"at"`
-	Level   string    `json:"level"`
-	Text    string    `json:"text"`
-}
-
 func newFull(job jobstore.Job, lines []logstore.Line) full {
 	if each := job.ForEach; each != nil { // as requested, though only the jobs of the elements have it
 		job.OrderingKey, job.CallbackURL, job.Policies = each.OrderingKey, each.CallbackURL, each.Policies
@@ -107,10 +88,10 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 	}
 	return full{
 		Summary: jobview.New(job), Payload: jobspec.ShownPayload(job.JobType, job.Payload), After: jobview.List(job.After),
-		Schedule: newScheduled(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
+		Schedule: newTick(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
 		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: jobspec.PolicyFields(job.RetryPolicy),
 		TimeoutMs:  job.TimeoutMs,
-		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, ParentID: job.Parent, KeepBuild: job.KeepBuild,
+		RunAgainOf: jobview.ID(job.RunAgainOf), RunAgainAs: job.RunAgainAs, ParentID: job.Parent, KeepBuild: job.KeepBuild,
 		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		Conditions: conditionsOf(job),
@@ -143,18 +124,18 @@ func onDependencyFailure(job jobstore.Job) *string {
 	return jobview.Given(jobspec.OnDependencyFailureCancel)
 }
 
-func newScheduled(by *jobstore.ScheduledBy) *scheduled {
+func newTick(by *jobstore.ScheduledBy) *client.Tick {
 	if by == nil {
 		return nil
 	}
-	return &scheduled{Name: by.Name, At: by.At.UTC()}
+	return &client.Tick{Name: by.Name, At: by.At.UTC()}
 }
 
 // NewLogs converts log lines for a response.
-func NewLogs(lines []logstore.Line) []LogLine {
-	logs := make([]LogLine, len(lines))
+func NewLogs(lines []logstore.Line) []client.LogLine {
+	logs := make([]client.LogLine, len(lines))
 	for i, line := range lines {
-		logs[i] = LogLine{Attempt: line.Attempt, At: line.At.UTC(), Level: line.Level, Text: line.Text}
+		logs[i] = client.LogLine{Attempt: line.Attempt, At: line.At.UTC(), Level: line.Level, Text: line.Text}
 	}
 	return logs
 }

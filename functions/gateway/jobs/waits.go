@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -24,13 +23,7 @@ type wait struct {
 	DoneAt    *time.Time       `json:"doneAt"`
 	Event     json.RawMessage  `json:"event"`    // what it names of the event; null: it waits for a job, or it is sealed
 	Received  json.RawMessage  `json:"received"` // the event that has come
-	Job       *child           `json:"job"`      // that the handler has called
-}
-
-type child struct {
-	JobID   uuid.UUID       `json:"jobId"`
-	JobType string          `json:"jobType"`
-	Status  jobstate.Status `json:"status"`
+	Job       *client.Called   `json:"job"`      // that the handler has called
 }
 
 // waits returns what the handler of a job has waited for. What cannot be opened is entered in job.Sealed.
@@ -45,15 +38,7 @@ func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
 		return nil, err
 	}
 	shown := make([]wait, len(stored))
-	sealed := false
-	open := func(at sealing.Place, value []byte) json.RawMessage {
-		if len(value) == 0 {
-			return nil
-		}
-		text, err := a.Sealer.Open(at, value)
-		sealed = sealed || err != nil
-		return text
-	}
+	open := a.opener(ctx, job, "waits")
 	for i := range stored {
 		w := &stored[i]
 		shown[i] = wait{
@@ -63,12 +48,10 @@ func (a *API) waits(c *gin.Context, job *jobstore.Job) ([]wait, error) {
 			Received: open(sealing.OfJob(w.EventNumber, sealing.Payload), w.Event),
 		}
 		if w.Child != nil {
-			shown[i].Job = &child{w.Child.JobID, w.Child.JobType, w.Child.Status}
+			shown[i].Job = &client.Called{
+				JobID: w.Child.JobID.String(), JobType: w.Child.JobType, Status: string(w.Child.Status),
+			}
 		}
-	}
-	if sealed {
-		job.Sealed = append(job.Sealed, "waits")
-		a.Sealed.Log(ctx, []string{"waits"})
 	}
 	return shown, nil
 }

@@ -149,11 +149,7 @@ func (a *API) Put(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := edge.ReadJSON(c, apibody.MaxJobTypeBytes)
-	if err != nil {
-		return err
-	}
-	definition, err := apibody.DecodeJobType(body)
+	definition, err := edge.ReadAs(c, apibody.MaxJobTypeBytes, apibody.DecodeJobType)
 	if err != nil {
 		return err
 	}

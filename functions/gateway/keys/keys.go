@@ -53,11 +53,7 @@ type API struct {
 
 // Create is POST /api/keys.
 func (a *API) Create(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxKeyBytes)
-	if err != nil {
-		return err
-	}
-	asked, err := apibody.DecodeNewKey(body)
+	asked, err := edge.ReadAs(c, apibody.MaxKeyBytes, apibody.DecodeNewKey)
 	if err != nil {
 		return err
 	}

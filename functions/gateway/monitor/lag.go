@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -20,25 +21,13 @@ const (
 	lagPatience = 3 * time.Second
 )
 
-type lagBody struct {
-	At     time.Time  `json:"at"`
-	Topics []topicLag `json:"topics"` // null: unknown
-}
-
-type topicLag struct {
-	Function string `json:"function"`
-	Topic    string `json:"topic"`
-	Records  int64  `json:"records"`
-	Members  int    `json:"members"`
-}
-
 // Lags caches the last answer of the brokers, including a failure.
 type Lags struct {
 	read    funchost.Lags // nil: this gateway has no broker
 	trouble telemetry.Trouble
 
 	mu   sync.Mutex
-	last lagBody
+	last client.Lag
 }
 
 // NewLags makes a cache of the lags that read returns; nil: there are none.
@@ -47,13 +36,13 @@ func NewLags(read funchost.Lags) *Lags {
 }
 
 // get reads at most once in lagAge. Requests that arrive during a read wait for it.
-func (l *Lags) get(ctx context.Context) lagBody {
+func (l *Lags) get(ctx context.Context) client.Lag {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.last.At) < lagAge {
 		return l.last
 	}
-	l.last = lagBody{At: time.Now().UTC()}
+	l.last = client.Lag{At: time.Now().UTC()}
 	if l.read == nil {
 		return l.last
 	}
@@ -65,9 +54,9 @@ func (l *Lags) get(ctx context.Context) lagBody {
 	if l.trouble.Note(ctx, err); err != nil {
 		return l.last
 	}
-	l.last.Topics = make([]topicLag, len(found))
+	l.last.Topics = make([]client.TopicLag, len(found))
 	for i, lag := range found {
-		l.last.Topics[i] = topicLag(lag)
+		l.last.Topics[i] = client.TopicLag(lag)
 	}
 	return l.last
 }

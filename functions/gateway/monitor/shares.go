@@ -11,30 +11,19 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 type sharesBody struct {
-	Queue      string      `json:"queue"`
-	At         time.Time   `json:"at"`
-	Complete   bool        `json:"complete"`
-	Keys       int         `json:"keys"`
-	Waiting    int64       `json:"waiting"`
-	Running    int64       `json:"running"`
-	Shares     []shareBody `json:"shares"`
-	NextCursor *string     `json:"nextCursor"`
-}
-
-type shareBody struct {
-	FairnessKey     string   `json:"fairnessKey"`
-	Weight          int      `json:"weight"`
-	Waiting         int64    `json:"waiting"`
-	Running         int64    `json:"running"`
-	DueShare        *float64 `json:"dueShare"`     // null: for one owner
-	RunningShare    *float64 `json:"runningShare"` // likewise
-	Paused          bool     `json:"paused"`
-	MaxRunning      *int     `json:"maxRunning"`
-	StartsPerSecond *float64 `json:"startsPerSecond"`
+	Queue      string         `json:"queue"`
+	At         time.Time      `json:"at"`
+	Complete   bool           `json:"complete"`
+	Keys       int            `json:"keys"`
+	Waiting    int64          `json:"waiting"`
+	Running    int64          `json:"running"`
+	Shares     []client.Share `json:"shares"`
+	NextCursor *string        `json:"nextCursor"`
 }
 
 // GetShares is GET /api/queues/{queue}/shares.
@@ -62,7 +51,7 @@ func (a *API) GetShares(c *gin.Context) error {
 		return err
 	}
 	body := sharesBody{
-		Queue: queue, At: counts.At.UTC(), Complete: counts.Complete, Keys: len(counts.Keys), Shares: []shareBody{},
+		Queue: queue, At: counts.At.UTC(), Complete: counts.Complete, Keys: len(counts.Keys), Shares: []client.Share{},
 	}
 	weights := 0 // of the keys that compete
 	for _, key := range counts.Keys {
@@ -105,8 +94,8 @@ func competes(key statstore.KeyCount, control controlstore.Control) bool {
 	return key.Waiting > 0 && !control.Stops()
 }
 
-func newShare(key statstore.KeyCount, control controlstore.Control) shareBody {
-	return shareBody{
+func newShare(key statstore.KeyCount, control controlstore.Control) client.Share {
+	return client.Share{
 		FairnessKey: key.Key, Weight: control.Weight, Waiting: key.Waiting, Running: key.Running, Paused: control.Stops(),
 		MaxRunning: control.MaxRunning, StartsPerSecond: control.StartsPerSecond,
 	}

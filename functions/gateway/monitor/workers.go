@@ -12,19 +12,13 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 type workersBody struct {
-	Workers       []workerBody   `json:"workers"`
-	WithoutWorker []unservedBody `json:"withoutWorker"`
-}
-
-// unservedBody is a job type of which jobs of a queue are PENDING and that no live worker of the queue runs.
-type unservedBody struct {
-	Queue   string `json:"queue"`
-	JobType string `json:"jobType"`
-	Jobs    int64  `json:"jobs"`
+	Workers       []workerBody               `json:"workers"`
+	WithoutWorker []client.TypeWithoutWorker `json:"withoutWorker"`
 }
 
 // mostUnserved bounds the listed types without a worker.
@@ -86,8 +80,8 @@ func (a *API) ListWorkers(c *gin.Context) error {
 }
 
 // withoutWorker returns the job types of which jobs wait and that no live worker runs, those of most jobs first.
-func (a *API) withoutWorker(ctx context.Context, owner apidb.Owner) ([]unservedBody, error) {
-	unserved := []unservedBody{}
+func (a *API) withoutWorker(ctx context.Context, owner apidb.Owner) ([]client.TypeWithoutWorker, error) {
+	unserved := []client.TypeWithoutWorker{}
 	stats, err := a.Stats.Get(ctx, owner, "", "")
 	if err != nil {
 		return nil, err
@@ -98,10 +92,10 @@ func (a *API) withoutWorker(ctx context.Context, owner apidb.Owner) ([]unservedB
 			return nil, err
 		}
 		if lacks {
-			unserved = append(unserved, unservedBody{of.Queue, of.JobType, n})
+			unserved = append(unserved, client.TypeWithoutWorker{Queue: of.Queue, JobType: of.JobType, Jobs: n})
 		}
 	}
-	slices.SortFunc(unserved, func(a, b unservedBody) int {
+	slices.SortFunc(unserved, func(a, b client.TypeWithoutWorker) int {
 		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.JobType, b.JobType))
 	})
 	return unserved, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -24,28 +25,9 @@ type operation struct {
 	CreatedAt   time.Time                      `json:"createdAt"`
 	UpdatedAt   time.Time                      `json:"updatedAt"`
 	FinishedAt  *time.Time                     `json:"finishedAt"`
-	Progress    progress                       `json:"progress"`
-	Reasons     []reason                       `json:"reasons"`
-	SkippedJobs *[]skippedJob                  `json:"skippedJobs,omitempty"`
-}
-
-type progress struct {
-	Matched int64 `json:"matched"`
-	Asked   int64 `json:"asked"`
-	Applied int64 `json:"applied"`
-	Refused int64 `json:"refused"`
-	Skipped int64 `json:"skipped"`
-	Walked  bool  `json:"walked"`
-}
-
-type reason struct {
-	Reason string `json:"reason"`
-	Jobs   int64  `json:"jobs"`
-}
-
-type skippedJob struct {
-	JobID  uuid.UUID `json:"jobId"`
-	Reason string    `json:"reason"`
+	Progress    client.OperationProgress       `json:"progress"`
+	Reasons     []client.RefusalReason         `json:"reasons"`
+	SkippedJobs *[]client.SkippedJob           `json:"skippedJobs,omitempty"`
 }
 
 func newOperation(op operationstore.Operation) operation {
@@ -53,24 +35,24 @@ func newOperation(op operationstore.Operation) operation {
 		OperationID: op.ID, Command: op.Command, RunAt: jobview.UTC(op.RunAt), Filter: op.Filter, By: op.By,
 		Status: op.Status, CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(),
 		FinishedAt: jobview.UTC(op.FinishedAt),
-		Progress: progress{
-			Matched: op.Matched, Asked: op.Asked, Applied: op.Applied, Refused: op.Refused, Skipped: op.Skipped,
-			Walked: op.Walked,
+		Progress: client.OperationProgress{
+			Matched: int(op.Matched), Asked: int(op.Asked), Applied: int(op.Applied), Refused: int(op.Refused),
+			Skipped: int(op.Skipped), Walked: op.Walked,
 		},
-		Reasons: []reason{},
+		Reasons: []client.RefusalReason{},
 	}
 	if op.Listed > 0 {
 		shown.Jobs = &op.Listed
 	}
 	for text, jobs := range op.Reasons {
-		shown.Reasons = append(shown.Reasons, reason{Reason: text, Jobs: jobs})
+		shown.Reasons = append(shown.Reasons, client.RefusalReason{Reason: text, Jobs: jobs})
 	}
-	slices.SortFunc(shown.Reasons, func(a, b reason) int {
+	slices.SortFunc(shown.Reasons, func(a, b client.RefusalReason) int {
 		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Reason, b.Reason))
 	})
-	skipped := make([]skippedJob, len(op.Skips))
+	skipped := make([]client.SkippedJob, len(op.Skips))
 	for i, skip := range op.Skips {
-		skipped[i] = skippedJob(skip)
+		skipped[i] = client.SkippedJob{JobID: skip.JobID.String(), Reason: skip.Reason}
 	}
 	shown.SkippedJobs = &skipped
 	return shown

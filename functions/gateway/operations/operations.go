@@ -43,11 +43,7 @@ type API struct {
 
 // Create is POST /api/operations.
 func (a *API) Create(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxOperationBytes)
-	if err != nil {
-		return err
-	}
-	request, err := apibody.DecodeOperation(body)
+	request, err := edge.ReadAs(c, apibody.MaxOperationBytes, apibody.DecodeOperation)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,7 @@ func (a *API) Close() { a.pull.close() }
 
 // Claim is POST /api/workers/claim.
 func (a *API) Claim(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxClaimBytes)
-	if err != nil {
-		return err
-	}
-	claim, err := apibody.DecodeWorkClaim(body)
+	claim, err := edge.ReadAs(c, apibody.MaxClaimBytes, apibody.DecodeWorkClaim)
 	if err != nil {
 		return err
 	}
@@ -101,7 +97,7 @@ func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	defer cancel()
 	ids := make([]uuid.UUID, len(attempts))
 	for i := range attempts {
-		ids[i] = attempts[i].JobID
+		ids[i], _ = uuid.Parse(attempts[i].JobID) // pull has written it
 	}
 	tags, err := a.store.TagsOf(ctx, ids)
 	if err != nil {

@@ -23,11 +23,7 @@ const resultBytes = 256
 
 // Heartbeat is POST /api/workers/heartbeat.
 func (a *API) Heartbeat(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxHeartbeatBytes)
-	if err != nil {
-		return err
-	}
-	heartbeat, err := apibody.DecodeWorkHeartbeat(body)
+	heartbeat, err := edge.ReadAs(c, apibody.MaxHeartbeatBytes, apibody.DecodeWorkHeartbeat)
 	if err != nil {
 		return err
 	}
@@ -78,13 +74,13 @@ type Attempt struct {
 
 // AttemptOf returns the attempt of a token, and renews its lease as a heartbeat does. It is apierror.AttemptOver for
 // one that is over or in other hands.
-func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
+func (a *API) AttemptOf(c *gin.Context, of apibody.OfAttempt) (Attempt, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	caller := worksFor(c)
 	at := Attempt{Owner: apidb.OwnerWith(caller.Owner, caller.Everyone)}
 	over := apierror.New(apierror.AttemptOver, "the attempt is over, or was never this worker's")
-	instance, rest, _ := strings.Cut(token, ".")
+	instance, rest, _ := strings.Cut(of.Token, ".")
 	var ok bool
 	if at.JobID, at.Attempt, ok = jobevent.ReadAttemptToken(rest); !ok {
 		return at, over
@@ -97,7 +93,7 @@ func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
 		return at, over
 	}
 	one := pullwire.Heartbeat{Caller: caller, WorkHeartbeat: apibody.WorkHeartbeat{
-		Worker: worker, Attempts: []apibody.WorkAttempt{{Token: token}},
+		Worker: of.Worker, Attempts: []apibody.WorkAttempt{{Token: of.Token}},
 	}}
 	var got pullwire.HeartbeatAnswer
 	if err := a.pull.post(ctx, in, pullwire.HeartbeatPath, one, &got); err != nil {
@@ -111,11 +107,7 @@ func (a *API) AttemptOf(c *gin.Context, worker, token string) (Attempt, error) {
 
 // Settle is POST /api/workers/settle.
 func (a *API) Settle(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
-	if err != nil {
-		return err
-	}
-	settle, err := apibody.DecodeWorkSettle(body)
+	settle, err := edge.ReadAs(c, apibody.MaxSettleBytes, apibody.DecodeWorkSettle)
 	if err != nil {
 		return err
 	}
@@ -132,11 +124,7 @@ func (a *API) Settle(c *gin.Context) error {
 
 // Checkpoint is POST /api/workers/checkpoint.
 func (a *API) Checkpoint(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
-	if err != nil {
-		return err
-	}
-	all, err := apibody.DecodeWorkCheckpoints(body)
+	all, err := edge.ReadAs(c, apibody.MaxSettleBytes, apibody.DecodeWorkCheckpoints)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -32,30 +33,25 @@ type record struct {
 // wholeRecord is a rejected record in its own response.
 type wholeRecord struct {
 	record
-	Key     *recordBytes   `json:"key"`
-	Headers []recordHeader `json:"headers"`
-	Value   *recordBytes   `json:"value"`
+	Key     *client.RecordBytes `json:"key"`
+	Headers []recordHeader      `json:"headers"`
+	Value   *client.RecordBytes `json:"value"`
 }
 
 type recordHeader struct {
-	Name  string       `json:"name"`
-	Value *recordBytes `json:"value"`
+	Name  string              `json:"name"`
+	Value *client.RecordBytes `json:"value"`
 }
 
-// recordBytes are shown as text if they are UTF-8, and as base64 otherwise.
-type recordBytes struct {
-	Encoding string `json:"encoding"`
-	Data     string `json:"data"`
-}
-
-func newRecordBytes(b []byte) *recordBytes {
+// newRecordBytes shows bytes as text if they are UTF-8, and as base64 otherwise.
+func newRecordBytes(b []byte) *client.RecordBytes {
 	switch {
 	case b == nil:
 		return nil
 	case utf8.Valid(b):
-		return &recordBytes{"text", string(b)}
+		return &client.RecordBytes{Encoding: "text", Data: string(b)}
 	}
-	return &recordBytes{"base64", base64.StdEncoding.EncodeToString(b)}
+	return &client.RecordBytes{Encoding: "base64", Data: base64.StdEncoding.EncodeToString(b)}
 }
 
 func (a *API) newRecord(r rejectedstore.Rejected) record {

@@ -28,7 +28,7 @@ func (a *API) Resume(c *gin.Context) error {
 
 func (a *API) change(
 	c *gin.Context, change func(
-		context.Context, *apidb.Audit, apidb.Owner, schedulestore.Key, schedulestore.Match,
+		context.Context, *apidb.Audit, apidb.Owner, apidb.Key, apidb.Match,
 	) (schedulestore.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)

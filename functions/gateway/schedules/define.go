@@ -21,11 +21,9 @@ func (a *API) Define(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := edge.ReadJSON(c, maxDefinedBytes)
-	if err != nil {
-		return err
-	}
-	all, err := apibody.DecodeDefinedSchedules(body, jobType)
+	all, err := edge.ReadAs(c, maxDefinedBytes, func(body []byte) ([]apibody.Schedule, error) {
+		return apibody.DecodeDefinedSchedules(body, jobType)
+	})
 	if err != nil {
 		return err
 	}

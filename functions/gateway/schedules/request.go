@@ -12,7 +12,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and the other members of a schedule
@@ -28,11 +27,7 @@ func maker(c *gin.Context, named *string) apidb.Owner {
 
 // read reads the schedule in a request, which belongs to an owner.
 func (a *API) read(c *gin.Context, owner apidb.Owner) (apibody.Schedule, error) {
-	body, err := edge.ReadJSON(c, maxBytes)
-	if err != nil {
-		return apibody.Schedule{}, err
-	}
-	asked, err := apibody.DecodeSchedule(body)
+	asked, err := edge.ReadAs(c, maxBytes, apibody.DecodeSchedule)
 	if err != nil {
 		return asked, err
 	}
@@ -71,16 +66,13 @@ func fires(asked apibody.Schedule) error {
 }
 
 func badSchedule(path, message string) error {
-	return &apierror.Error{
-		Code: apierror.InvalidJobRequest, Message: "invalid schedule: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}},
-	}
+	return apierror.Invalid("schedule", path, message)
 }
 
 // scheduleKey returns the key of the schedule in the path, and refuses unknown parameters.
-func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
+func scheduleKey(c *gin.Context) (apidb.Key, error) {
 	q := edge.NewQuery(c)
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
+	key := q.Named(c)
 	if err := q.Close("ownerId"); err != nil {
 		return key, err
 	}

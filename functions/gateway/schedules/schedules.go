@@ -3,7 +3,6 @@ package schedules
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/gin-gonic/gin"
 
@@ -61,11 +60,7 @@ func (a *API) Create(c *gin.Context) error {
 }
 
 func (a *API) answerMade(c *gin.Context, made schedulestore.Schedule) error {
-	location := "/api/schedules/" + made.Name
-	if made.OwnerID != "" {
-		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
-	}
-	edge.Locate(c, location)
+	edge.LocateNamed(c, "/api/schedules/", made.Name, made.OwnerID)
 	return edge.Answer(c, http.StatusCreated, a.shown(c, made))
 }
 
@@ -112,7 +107,7 @@ type page struct {
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := schedulestore.Filter{
-		OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner)), After: q.AfterSchedule("cursor"),
+		OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner)), After: q.AfterKey("cursor"),
 		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}
 	if err := q.Close("ownerId", "cursor", "limit"); err != nil {

@@ -32,7 +32,7 @@ func (a *API) ListTicks(c *gin.Context) error {
 	if !apibody.IsScheduleName(c.Param("name")) {
 		return schedulestore.ErrNone
 	}
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
+	key := q.Named(c)
 	before, limit := q.Instant("cursor"), q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
 	if err := q.Close("ownerId", "cursor", "limit"); err != nil {
 		return err

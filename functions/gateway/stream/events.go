@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -29,9 +30,9 @@ func (a *API) ShowJob(ctx context.Context, job *jobstore.Changed) ([]byte, error
 
 // logBody has new lines of a job's log.
 type logBody struct {
-	JobID  uuid.UUID      `json:"jobId"`
-	Logs   []jobs.LogLine `json:"logs"`
-	Sealed []string       `json:"sealed,omitempty"` // members that cannot be shown
+	JobID  uuid.UUID        `json:"jobId"`
+	Logs   []client.LogLine `json:"logs"`
+	Sealed []string         `json:"sealed,omitempty"` // members that cannot be shown
 }
 
 // ShowLines returns the data of an event about new lines of a job's log.

@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 const (
@@ -142,7 +143,7 @@ func (a *API) joinStream(c *gin.Context, s *changes.Subscription) (first []byte,
 		leave()
 		return nil, nil, err
 	}
-	return append(first, changes.Frame(changes.EventJob, "", data)...), leave, nil
+	return append(first, changes.Frame(client.EventJob, "", data)...), leave, nil
 }
 
 // streamed returns the job of a stream. It returns ErrNoJob if the stream's owner has no such job.

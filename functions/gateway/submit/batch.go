@@ -35,11 +35,7 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 	if c.GetHeader(edge.IdempotencyKeyHeader) != "" {
 		return edge.BadKeyHeader("cannot be that of many jobs: give each its idempotencyKey")
 	}
-	body, err := edge.ReadJSON(c, jobspec.MaxBatchBytes)
-	if err != nil {
-		return err
-	}
-	raws, err := jobspec.DecodeBatch(body)
+	raws, err := edge.ReadAs(c, jobspec.MaxBatchBytes, jobspec.DecodeBatch)
 	if err != nil {
 		return err
 	}

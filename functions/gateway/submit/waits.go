@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -22,14 +23,8 @@ import (
 // maxKeptBytes bounds the data of an event that handlers get: it becomes a part of an answer to them.
 const maxKeptBytes = 256 << 10
 
-// keptBody is the response to an event that is kept for handlers.
-type keptBody struct {
-	EventID string `json:"eventId"`
-	Jobs    int    `json:"jobs"` // that waited for it
-}
-
 type keptEventsBody struct {
-	Events []keptBody `json:"events"`
+	Events []client.EventKept `json:"events"`
 }
 
 // forWaits reports whether the events are for handlers that wait.
@@ -74,9 +69,9 @@ func (a *API) keepEvents(c *gin.Context, in received, params url.Values) error {
 	if !in.batch {
 		return AnswerKept(c, kept[0].ID, receipts[0])
 	}
-	body := keptEventsBody{Events: make([]keptBody, len(receipts))}
+	body := keptEventsBody{Events: make([]client.EventKept, len(receipts))}
 	for i := range receipts {
-		body.Events[i] = keptBody{kept[i].ID, receipts[i].Jobs}
+		body.Events[i] = client.EventKept{EventID: kept[i].ID, Jobs: receipts[i].Jobs}
 	}
 	return edge.Answer(c, http.StatusAccepted, body)
 }
@@ -88,7 +83,7 @@ func AnswerKept(c *gin.Context, id string, receipt waitstore.Receipt) error {
 		c.Header("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	return edge.Answer(c, status, keptBody{id, receipt.Jobs})
+	return edge.Answer(c, status, client.EventKept{EventID: id, Jobs: receipt.Jobs})
 }
 
 // Keep stores events, and counts them as jobs for the limits of their sender.

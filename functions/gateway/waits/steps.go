@@ -38,15 +38,7 @@ type stepPage struct {
 // SaveStep is POST /api/workers/steps: it keeps what a step of an attempt returned, and answers with the step as it is
 // stored.
 func (a *API) SaveStep(c *gin.Context) error {
-	text, err := edge.ReadJSON(c, apibody.MaxStepBytes)
-	if err != nil {
-		return err
-	}
-	asked, err := apibody.DecodeWorkStep(text)
-	if err != nil {
-		return err
-	}
-	at, err := a.Pull.AttemptOf(c, asked.Worker, asked.Token)
+	asked, at, err := read(a, c, apibody.MaxStepBytes, apibody.DecodeWorkStep)
 	if err != nil {
 		return err
 	}
@@ -71,15 +63,7 @@ func (a *API) SaveStep(c *gin.Context) error {
 
 // ReadSteps is POST /api/workers/steps/read: it answers with what the steps of earlier attempts returned.
 func (a *API) ReadSteps(c *gin.Context) error {
-	text, err := edge.ReadJSON(c, apibody.MaxStepReadBytes)
-	if err != nil {
-		return err
-	}
-	asked, err := apibody.DecodeWorkStepsRead(text)
-	if err != nil {
-		return err
-	}
-	at, err := a.Pull.AttemptOf(c, asked.Worker, asked.Token)
+	asked, at, err := read(a, c, apibody.MaxStepReadBytes, apibody.DecodeWorkStepsRead)
 	if err != nil {
 		return err
 	}

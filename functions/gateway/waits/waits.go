@@ -62,19 +62,14 @@ type child struct {
 // Ask is POST /api/workers/wait: it keeps what the handler of an attempt waits for, makes the jobs that it calls, and
 // answers how each wait stands.
 func (a *API) Ask(c *gin.Context) error {
-	text, err := edge.ReadJSON(c, apibody.MaxWaitsBytes)
-	if err != nil {
-		return err
-	}
-	asked, err := apibody.DecodeWorkWaits(text)
-	if err != nil {
-		return err
-	}
-	requests, err := a.requests(c, asked.Waits)
-	if err != nil {
-		return err
-	}
-	at, err := a.Pull.AttemptOf(c, asked.Worker, asked.Token)
+	var requests map[int]submit.Call
+	asked, at, err := read(a, c, apibody.MaxWaitsBytes, func(body []byte) (apibody.WorkWaits, error) {
+		asked, err := apibody.DecodeWorkWaits(body)
+		if err == nil {
+			requests, err = a.requests(c, asked.Waits)
+		}
+		return asked, err
+	})
 	if err != nil {
 		return err
 	}
@@ -105,6 +100,17 @@ func (a *API) Ask(c *gin.Context) error {
 	return edge.Answer(c, http.StatusOK, answer, pullwire.Unescaped)
 }
 
+// read reads a request about an attempt, and returns the attempt, whose lease it renews.
+func read[T interface{ Of() apibody.OfAttempt }](
+	a *API, c *gin.Context, most int64, decode func(body []byte) (T, error),
+) (asked T, at pullworkers.Attempt, err error) {
+	if asked, err = edge.ReadAs(c, most, decode); err != nil {
+		return asked, at, err
+	}
+	at, err = a.Pull.AttemptOf(c, asked.Of())
+	return asked, at, err
+}
+
 // requests checks the requests of the jobs that the handler calls, by the index of their wait.
 func (a *API) requests(c *gin.Context, waits []apibody.WorkWait) (map[int]submit.Call, error) {
 	calls := map[int]submit.Call{}
@@ -125,19 +131,7 @@ func (a *API) requests(c *gin.Context, waits []apibody.WorkWait) (map[int]submit
 }
 
 // at adds to an error in which wait it is.
-func at(i int, err error) error {
-	var known *apierror.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	moved := apierror.Error{Code: known.Code, Message: fmt.Sprintf("waits[%d].job: %s", i, known.Message)}
-	for _, d := range known.Details {
-		moved.Details = append(moved.Details, apierror.Detail{
-			Path: fmt.Sprintf("waits[%d].job.%s", i, d.Path), Message: d.Message,
-		})
-	}
-	return &moved
-}
+func at(i int, err error) error { return apibody.AtJob(fmt.Sprintf("waits[%d].job", i), err) }
 
 func (a *API) asked(job uuid.UUID, w *apibody.WorkWait) (waitstore.Asked, error) {
 	asked := waitstore.Asked{Name: w.Name, Group: w.Group, Timeout: w.Timeout}

@@ -71,13 +71,10 @@ func NewChange() *cobra.Command {
 }
 
 // patchFlags are the flags from which a patch of a JobRequest is made.
-type patchFlags struct {
-	request requestFlags
-	set     []string
-}
+type patchFlags struct{ set []string }
 
 func (f *patchFlags) register(cmd *cobra.Command) {
-	f.request.register(cmd)
+	registerRequest(cmd.Flags())
 	// A flag that is not given changes nothing, so help shows no defaults.
 	cmd.Flags().Lookup("payload").DefValue, cmd.Flags().Lookup("retries").DefValue = "", "0"
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
@@ -95,7 +92,7 @@ func (f *patchFlags) registerSome(cmd *cobra.Command, names ...string) {
 
 // body returns the patch; {} if nothing is to change.
 func (f *patchFlags) body(cmd *cobra.Command, file []string) ([]byte, error) {
-	patch, err := f.request.given(cmd)
+	patch, err := givenMembers(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/client"
@@ -19,14 +20,13 @@ import (
 
 // NewSubmit makes the command submit.
 func NewSubmit() *cobra.Command {
-	var request requestFlags
 	var follow followFlags
 	cmd := &cobra.Command{
 		Use:   "submit [FILE|-]",
 		Short: "Submit a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
 		Args:  cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := request.body(cmd, args)
+			body, err := requestBody(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func NewSubmit() *cobra.Command {
 			return follow.submit(cmd, cli.Path("jobs"), body)
 		},
 	}
-	request.register(cmd)
+	registerRequest(cmd.Flags())
 	follow.register(cmd)
 	return cmd
 }
@@ -122,61 +122,77 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 	return nil
 }
 
-// requestFlags are the flags from which a JobRequest is made.
-type requestFlags struct {
-	jobType, payload, queue, key               string
-	orderingKey, fairnessKey, onFailure, runAt string
-	expiresAt, callbackURL, batch              string
-	owner, retryPolicy                         string
-	unique, uniqueWhile, throttle              string
-	singleton, singletonElse, debounce         string
-	debounceDelay, debounceMax                 time.Duration
-	keepBuild                                  bool
-	priority, retries                          int
-	delay, timeout, uniqueFor, throttlePer     time.Duration
-	tags, after                                []string
+// requestFlag is a flag that gives a member of a JobRequest.
+type requestFlag struct {
+	name, member string // of a policy with the policy's name: unique.for
+	otherwise    any
+	usage        string
 }
 
-func (f *requestFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.jobType, "type", "", "job type")
-	flags.StringVar(&f.payload, "payload", "{}", "payload: JSON, @FILE, or - for standard input")
-	flags.StringVar(&f.queue, "queue", "", "queue")
-	flags.StringVar(&f.owner, "owner", "", "owner of the job; only where authentication is off")
-	flags.StringVar(&f.retryPolicy, "retry-policy", "", `JSON such as {"type":"fixed","delayMs":5000}`)
-	flags.StringVar(&f.key, "key", "", "idempotency key")
-	flags.IntVar(&f.priority, "priority", 0, "priority, 0 to 9")
-	flags.IntVar(&f.retries, "retries", 3, "number of retries after failed attempts")
-	flags.DurationVar(&f.delay, "delay", 0, "run after this time")
-	flags.DurationVar(&f.timeout, "timeout", 0, "end an attempt after this time")
-	flags.StringArrayVar(&f.tags, "tag", nil, "tag, may be repeated; a comma is part of it")
-	flags.StringVar(&f.runAt, "run-at", "", "run at this instant (RFC 3339)")
-	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
-	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
-	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
-	flags.BoolVar(&f.keepBuild, "keep-build", false, "run retries on the build that began the job, while it lives")
-	flags.StringVar(&f.fairnessKey, "fairness-key", "", "share the queue by this key instead of by the owner")
-	flags.StringVar(&f.batch, "batch", "", "id of the open batch that the job joins")
-	flags.StringVar(&f.unique, "unique", "", "make no job while another one has this key")
-	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "of --unique: only jobs accepted within this time count")
-	flags.StringVar(&f.uniqueWhile, "unique-while", "", "of --unique: only jobs that are WAITING or ACTIVE count")
-	flags.StringVar(&f.throttle, "throttle", "", "jobs of this key are due --throttle-per apart")
-	flags.DurationVar(&f.throttlePer, "throttle-per", 0, "of --throttle")
-	flags.StringVar(&f.singleton, "singleton", "", "jobs of this key run one at a time")
-	flags.StringVar(&f.singletonElse, "singleton-else", "", "of --singleton: queue a further job, or drop it")
-	flags.StringVar(&f.debounce, "debounce", "", "requests of this key change one job, until none comes for a time")
-	flags.DurationVar(&f.debounceDelay, "debounce-delay", 0, "of --debounce: this time")
-	flags.DurationVar(&f.debounceMax, "debounce-max", 0, "of --debounce: the longest delay from the first request on")
-	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
-	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
+// texts are values of a flag that is repeated; a comma is part of one.
+type texts []string
+
+// requestFlags are the flags from which a JobRequest is made. The key of a policy comes before its other members.
+var requestFlags = []requestFlag{
+	{"type", "jobType", "", "job type"},
+	{"payload", "payload", "{}", "payload: JSON, @FILE, or - for standard input"},
+	{"queue", "queue", "", "queue"},
+	{"owner", "ownerId", "", "owner of the job; only where authentication is off"},
+	{"retry-policy", "retryPolicy", "", `JSON such as {"type":"fixed","delayMs":5000}`},
+	{"key", "idempotencyKey", "", "idempotency key"},
+	{"priority", "priority", 0, "priority, 0 to 9"},
+	{"retries", "maxRetryCount", 3, "number of retries after failed attempts"},
+	{"delay", "delayMs", time.Duration(0), "run after this time"},
+	{"timeout", "timeoutMs", time.Duration(0), "end an attempt after this time"},
+	{"tag", "tags", texts{}, "tag, may be repeated; a comma is part of it"},
+	{"run-at", "runAt", "", "run at this instant (RFC 3339)"},
+	{"expires-at", "expiresAt", "", "cancel it if it has not started by then (RFC 3339)"},
+	{"callback-url", "callbackUrl", "", "POST the result to this URL"},
+	{"ordering-key", "orderingKey", "", "jobs of one key run one at a time"},
+	{"keep-build", "keepBuild", false, "run retries on the build that began the job, while it lives"},
+	{"fairness-key", "fairnessKey", "", "share the queue by this key instead of by the owner"},
+	{"batch", "batchId", "", "id of the open batch that the job joins"},
+	{"unique", "unique.key", "", "make no job while another one has this key"},
+	{"unique-for", "unique.for", time.Duration(0), "of --unique: only jobs accepted within this time count"},
+	{"unique-while", "unique.while", "", "of --unique: only jobs that are WAITING or ACTIVE count"},
+	{"throttle", "throttle.key", "", "jobs of this key are due --throttle-per apart"},
+	{"throttle-per", "throttle.perMs", time.Duration(0), "of --throttle"},
+	{"singleton", "singleton.key", "", "jobs of this key run one at a time"},
+	{"singleton-else", "singleton.else", "", "of --singleton: queue a further job, or drop it"},
+	{"debounce", "debounce.key", "", "requests of this key change one job, until none comes for a time"},
+	{"debounce-delay", "debounce.delayMs", time.Duration(0), "of --debounce: this time"},
+	{"debounce-max", "debounce.maxDelayMs", time.Duration(0),
+		"of --debounce: the longest delay from the first request on"},
+	{"after", "after", []string{}, "id of a job that has to complete first, may be repeated"},
+	{"on-dependency-failure", "onDependencyFailure", "", "when such a job fails: cancel, or run"},
 }
 
-func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
-	switch {
-	case f.jobType != "" && len(args) > 0:
+func registerRequest(flags *pflag.FlagSet) {
+	for _, f := range requestFlags {
+		switch otherwise := f.otherwise.(type) {
+		case string:
+			flags.String(f.name, otherwise, f.usage)
+		case int:
+			flags.Int(f.name, otherwise, f.usage)
+		case bool:
+			flags.Bool(f.name, otherwise, f.usage)
+		case time.Duration:
+			flags.Duration(f.name, otherwise, f.usage)
+		case texts:
+			flags.StringArray(f.name, nil, f.usage)
+		case []string:
+			flags.StringSlice(f.name, nil, f.usage)
+		}
+	}
+}
+
+// requestBody returns the body of a request: from a file, or from flags.
+func requestBody(cmd *cobra.Command, args []string) ([]byte, error) {
+	switch typed := cmd.Flags().Lookup("type").Value.String() != ""; {
+	case typed && len(args) > 0:
 		return nil, cli.Usage("either --type or a file, not both")
-	case f.jobType != "":
-		return f.encode(cmd)
+	case typed:
+		return encodeRequest(cmd)
 	case len(args) == 0:
 		return nil, cli.Usage("what to submit? Name a file, - for standard input, or give --type")
 	}
@@ -187,96 +203,84 @@ func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
 	return bytes.TrimSpace(body), err
 }
 
-func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
-	request, err := f.given(cmd)
+func encodeRequest(cmd *cobra.Command) ([]byte, error) {
+	request, err := givenMembers(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if _, given := request["payload"]; !given {
-		request["payload"] = json.RawMessage(f.payload)
+	for _, f := range requestFlags {
+		switch f.name {
+		case "payload", "retries", "priority":
+			if _, given := request[f.member]; !given {
+				request[f.member] = json.RawMessage(cmd.Flags().Lookup(f.name).DefValue)
+			}
+		}
 	}
-	request["maxRetryCount"], request["priority"] = f.retries, f.priority
 	return json.Marshal(request)
 }
 
-// given returns the members of a request whose flags are given.
-func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
-	payload := []byte(f.payload)
-	if name, named := strings.CutPrefix(f.payload, "@"); named || name == "-" {
+// givenMembers returns the members of a request whose flags are given.
+func givenMembers(cmd *cobra.Command) (map[string]any, error) {
+	request := map[string]any{}
+	for _, f := range requestFlags {
+		if !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		value, err := f.value(cmd)
+		if err != nil {
+			return nil, err
+		}
+		policy, name, isOfPolicy := strings.Cut(f.member, ".")
+		switch members, _ := request[policy].(map[string]any); {
+		case !isOfPolicy:
+			request[f.member] = value
+		case name == "key":
+			request[policy] = map[string]any{name: value}
+		case members == nil:
+			return nil, cli.Usage("--%s goes only with --%s", f.name, policy)
+		default:
+			members[name] = value
+		}
+	}
+	return request, nil
+}
+
+// value returns the member that the flag gives.
+func (f requestFlag) value(cmd *cobra.Command) (any, error) {
+	value := cmd.Flags().Lookup(f.name).Value
+	text := value.String()
+	switch f.otherwise.(type) {
+	case int, bool:
+		return json.RawMessage(text), nil
+	case texts, []string:
+		return value.(pflag.SliceValue).GetSlice(), nil
+	case time.Duration:
+		if d, err := time.ParseDuration(text); strings.HasSuffix(f.member, "Ms") {
+			return d.Milliseconds(), err
+		}
+	}
+	switch f.name {
+	case "payload":
+		return payloadOf(cmd, text)
+	case "retry-policy":
+		if !json.Valid([]byte(text)) {
+			return nil, cli.Usage("--retry-policy is not JSON")
+		}
+		return json.RawMessage(text), nil
+	}
+	return text, nil
+}
+
+func payloadOf(cmd *cobra.Command, text string) (any, error) {
+	payload := []byte(text)
+	if name, named := strings.CutPrefix(text, "@"); named || name == "-" {
 		var err error
 		if payload, err = cli.ReadFile(cmd, name); err != nil {
 			return nil, err
 		}
 	}
-	if cmd.Flags().Changed("payload") && !json.Valid(payload) {
+	if !json.Valid(payload) {
 		return nil, cli.Usage("--payload is not JSON; @FILE reads a file, - standard input")
 	}
-	if cmd.Flags().Changed("retry-policy") && !json.Valid([]byte(f.retryPolicy)) {
-		return nil, cli.Usage("--retry-policy is not JSON")
-	}
-	request, err := f.policies(cmd)
-	if err != nil {
-		return nil, err
-	}
-	for _, field := range []struct {
-		flag, name string
-		value      any
-	}{
-		{"type", "jobType", f.jobType},
-		{"payload", "payload", json.RawMessage(payload)},
-		{"queue", "queue", f.queue},
-		{"owner", "ownerId", f.owner},
-		{"priority", "priority", f.priority},
-		{"retries", "maxRetryCount", f.retries},
-		{"retry-policy", "retryPolicy", json.RawMessage(f.retryPolicy)},
-		{"key", "idempotencyKey", f.key},
-		{"delay", "delayMs", f.delay.Milliseconds()},
-		{"timeout", "timeoutMs", f.timeout.Milliseconds()},
-		{"tag", "tags", f.tags},
-		{"run-at", "runAt", f.runAt},
-		{"expires-at", "expiresAt", f.expiresAt},
-		{"ordering-key", "orderingKey", f.orderingKey},
-		{"fairness-key", "fairnessKey", f.fairnessKey},
-		{"keep-build", "keepBuild", f.keepBuild},
-		{"callback-url", "callbackUrl", f.callbackURL},
-		{"batch", "batchId", f.batch},
-		{"after", "after", f.after},
-		{"on-dependency-failure", "onDependencyFailure", f.onFailure},
-	} {
-		if cmd.Flags().Changed(field.flag) {
-			request[field.name] = field.value
-		}
-	}
-	return request, nil
-}
-
-// policies returns the submit policies of a request, each of which is an object with a key.
-func (f *requestFlags) policies(cmd *cobra.Command) (map[string]any, error) {
-	request := map[string]any{}
-	for _, field := range []struct {
-		flag, member, name string
-		value              any
-	}{
-		{"unique", "unique", "key", f.unique},
-		{"unique-for", "unique", "for", f.uniqueFor.String()},
-		{"unique-while", "unique", "while", f.uniqueWhile},
-		{"throttle", "throttle", "key", f.throttle},
-		{"throttle-per", "throttle", "perMs", f.throttlePer.Milliseconds()},
-		{"singleton", "singleton", "key", f.singleton},
-		{"singleton-else", "singleton", "else", f.singletonElse},
-		{"debounce", "debounce", "key", f.debounce},
-		{"debounce-delay", "debounce", "delayMs", f.debounceDelay.Milliseconds()},
-		{"debounce-max", "debounce", "maxDelayMs", f.debounceMax.Milliseconds()},
-	} {
-		switch policy, _ := request[field.member].(map[string]any); {
-		case !cmd.Flags().Changed(field.flag):
-		case field.name == "key":
-			request[field.member] = map[string]any{"key": field.value}
-		case policy == nil:
-			return nil, cli.Usage("--%s goes only with --%s", field.flag, field.member)
-		default:
-			policy[field.name] = field.value
-		}
-	}
-	return request, nil
+	return json.RawMessage(payload), nil
 }

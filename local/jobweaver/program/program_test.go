@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
@@ -54,7 +55,8 @@ func (s *script) note(text string) {
 // attempt runs the script for one attempt.
 func (s *script) attempt(ctx context.Context, payload string) (string, error) {
 	output, err := s.Run(ctx, &client.WorkAttempt{
-		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
+		Info:     jobrun.Info{JobID: "j1", Attempt: 2, JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1"},
+		Token:    "instance.j1.2.random",
 		Deadline: time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC), Callback: &client.WorkCallback{URL: "http://c", Secret: "s"},
 		Event: client.SubmitEvent{"id": "größe", "n": 7},
 	}, durable.New(json.RawMessage(s.saved), s.save), []byte(payload),

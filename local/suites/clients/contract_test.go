@@ -92,6 +92,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"OldestWaiting": client.OldestWaiting{}, "Throughput": client.Throughput{}, "Rates": client.Rates{}, "Flow": client.Span{},
 		"Latency": client.Latency{}, "HistogramBar": client.HistogramBar{}, "Failures": client.Failures{},
 		"FailedJobType": client.FailedJobType{}, "FailedErrorCode": client.FailedErrorCode{}, "CallbackFailed": client.Callback{},
+		"EventKept": client.EventKept{}, "Element": client.Element{}, "CalledJob": client.Called{},
 		"QueueInfo": client.Queue{}, "FlowRequest": client.FlowRequest{}, "ForEach": client.ForEach{}, "FlowJob": client.FlowJob{},
 	} {
 		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(member string) bool {

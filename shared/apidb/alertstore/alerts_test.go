@@ -50,7 +50,7 @@ func TestAnAlertFiresOnceAndIsResolvedOnce(t *testing.T) {
 	if sent := h.evaluate(t, nil); len(sent) > 0 {
 		t.Fatalf("it sent %+v", sent)
 	}
-	notices, _, err := h.Alerts.Notices(t.Context(), apidb.Everyone, alertstore.Key{Name: "a"}, uuid.Max, 10)
+	notices, _, err := h.Alerts.Notices(t.Context(), apidb.Everyone, apidb.Key{Name: "a"}, uuid.Max, 10)
 	if err != nil || len(notices) != 2 || notices[0].State != "RESOLVED" || notices[1].State != "FIRING" {
 		t.Errorf("its notices are %+v, %v", notices, err)
 	}
@@ -88,7 +88,7 @@ func TestAPausedAlertSendsNothingAndOneThatIsPausedWhileItFiresNeither(t *testin
 	t.Parallel()
 	h := open(t)
 	h.alert(t, "a", nil, func(a *apibody.Alert) { a.Paused = true })
-	key := alertstore.Key{Name: "a"}
+	key := apidb.Key{Name: "a"}
 	h.ended(t, "", "default", "A", "FAILED", 1, 0, nil)
 	if sent := h.evaluate(t, nil); len(sent) > 0 {
 		t.Fatalf("it sent %+v", sent)
@@ -155,7 +155,7 @@ func TestAlertsCountAsTheNaiveModelDoes(t *testing.T) {
 				want.Ended += int64(x.n)
 			}
 		}
-		got, err := h.Alerts.Get(t.Context(), apidb.Everyone, alertstore.Key{Name: a.Name, OwnerID: &made.OwnerID})
+		got, err := h.Alerts.Get(t.Context(), apidb.Everyone, apidb.Key{Name: a.Name, OwnerID: &made.OwnerID})
 		if err != nil || got.Count != want {
 			t.Errorf("%+v counts %+v, not %+v: %v", a, got.Count, want, err)
 		}
@@ -302,7 +302,7 @@ func TestAnOwnerHasAMaximumOfAlertsAndTheirLastNotices(t *testing.T) {
 	made := h.alert(t, "a", nil, nil)
 	h.Exec(t, `insert into alert_notices (alert_id, notice_id, state, failed, ended, job_id)
 		select $1, uuidv7(- n * interval '1 min'), 'TEST', 0, 0, uuidv7() from generate_series(1, 500) n`, made.AlertID)
-	if _, err := h.Alerts.Test(t.Context(), nil, apidb.Everyone, alertstore.Key{Name: "a"}, nil, alertstore.Rules{}); err != nil {
+	if _, err := h.Alerts.Test(t.Context(), nil, apidb.Everyone, apidb.Key{Name: "a"}, nil, alertstore.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := apidbtest.One[int](t, h, "select count(*) from alert_notices"); n != 200 {

@@ -56,9 +56,9 @@ func insert(ctx context.Context, q *gen.Queries, asked apibody.Alert, sealer *se
 // Put stores a valid alert in place of the one with that name, if there is one. A destination as it is shown stays what
 // it was. If match is not nil, it replaces only the alert that the client has read; else it returns ErrChanged.
 func (s *Store) Put(
-	ctx context.Context, entry *apidb.Audit, asked apibody.Alert, sealer *sealing.Sealer, match Match,
+	ctx context.Context, entry *apidb.Audit, asked apibody.Alert, sealer *sealing.Sealer, match apidb.Match,
 ) (kept Alert, created bool, err error) {
-	key, owner := Key{OwnerID: &asked.OwnerID, Name: asked.Name}, apidb.OwnerOf(asked.OwnerID)
+	key, owner := apidb.Key{OwnerID: &asked.OwnerID, Name: asked.Name}, apidb.OwnerOf(asked.OwnerID)
 	for range jobstore.InsertTries { // the existing alert may be gone when it is looked up
 		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 			entry.SetOwner(asked.OwnerID)
@@ -72,8 +72,8 @@ func (s *Store) Put(
 				return isHidden(asked.To)
 			}
 			before, err := lock(ctx, q, owner, key)
-			if err == nil {
-				err = match.check(&before)
+			if err == nil && !match.Is(before.UpdatedAt) {
+				err = ErrChanged
 			}
 			if err != nil {
 				return err
@@ -127,7 +127,7 @@ func isHidden(to jobspec.Destination) error {
 
 // change locks an alert and applies a change, if it is the alert that the client has read; else it returns ErrChanged.
 func (s *Store) change(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, what string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, what string,
 	how func(q *gen.Queries, entry *apidb.Audit, row *gen.Alert) error,
 ) (changed Alert, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
@@ -135,8 +135,8 @@ func (s *Store) change(
 			return err
 		}
 		entry.SetOwner(changed.OwnerID)
-		if err := match.check(&changed.Alert); err != nil {
-			return err
+		if !match.Is(changed.UpdatedAt) {
+			return ErrChanged
 		}
 		return how(q, entry, &changed.Alert)
 	})
@@ -144,7 +144,7 @@ func (s *Store) change(
 }
 
 // Delete deletes an alert and its notices. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match) error {
+func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match) error {
 	_, err := s.change(ctx, entry, owner, key, match, "delete",
 		func(q *gen.Queries, _ *apidb.Audit, row *gen.Alert) error { return q.AlertDelete(ctx, row.AlertID) })
 	return err
@@ -152,7 +152,7 @@ func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 
 // Pause stops an alert until it is resumed, or resumes it. One that fires stops to when it is paused, without a notice.
 func (s *Store) Pause(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, paused bool,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, paused bool,
 ) (Alert, error) {
 	changed, err := s.change(ctx, entry, owner, key, match, "pause",
 		func(q *gen.Queries, _ *apidb.Audit, row *gen.Alert) (err error) {
@@ -168,7 +168,7 @@ func (s *Store) Pause(
 
 // Test sends a notice now, whether or not the alert fires or is paused. The job has to be published.
 func (s *Store) Test(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, rules Rules,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, rules Rules,
 ) (created jobevent.Created, err error) {
 	n := sending{store: s, rules: rules}
 	_, err = s.change(ctx, entry, owner, key, match, "test",

@@ -43,7 +43,7 @@ func TestAPassVisitsAPageOfAlertsAndTheirWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	acme := apidb.OwnerOf("o1")
-	key := alertstore.Key{Name: "n1"}
+	key := apidb.Key{Name: "n1"}
 	if _, _, err := s.Alerts.Notices(t.Context(), acme, key, uuid.Max, 10); err != nil {
 		t.Fatal(err)
 	}

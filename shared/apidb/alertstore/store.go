@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -60,23 +59,6 @@ func New(db *apidb.Store, jobs *jobstore.Store) *Store {
 	return &Store{db: db, q: db.Queries(), jobs: jobs}
 }
 
-// Key names an alert. A nil OwnerID means the owner of the request; for Everyone it means the alert of the
-// installation, or that of the only owner with an alert of this name.
-type Key struct {
-	OwnerID *string
-	Name    string
-}
-
-// Match reports whether an alert that was last changed at an instant is the one that a client has read; nil: any is.
-type Match func(updatedAt time.Time) bool
-
-func (m Match) check(a *gen.Alert) error {
-	if m != nil && !m(a.UpdatedAt) {
-		return ErrChanged
-	}
-	return nil
-}
-
 // seal returns the stored form of a destination.
 func seal(sealer *sealing.Sealer, name, owner string, to jobspec.Destination) (json.RawMessage, error) {
 	plain, err := json.Marshal(to)
@@ -98,27 +80,20 @@ func (a *Alert) Open(sealer *sealing.Sealer) (to jobspec.Destination, err error)
 	return to, nil
 }
 
-func find(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (gen.Alert, error) {
-	if key.OwnerID != nil && !owner.Sees(*key.OwnerID) {
+func find(ctx context.Context, q *gen.Queries, owner apidb.Owner, key apidb.Key) (gen.Alert, error) {
+	key, seen := key.Of(owner)
+	if !seen {
 		return gen.Alert{}, ErrNone
-	}
-	if !owner.IsEveryone() {
-		key.OwnerID = owner.Filter()
 	}
 	rows, err := q.AlertsNamed(ctx, gen.AlertsNamedParams{Name: key.Name, OwnerID: key.OwnerID})
-	switch {
-	case err != nil:
+	if err != nil {
 		return gen.Alert{}, err
-	case len(rows) == 0:
-		return gen.Alert{}, ErrNone
-	case len(rows) > 1 && rows[0].OwnerID != "":
-		return gen.Alert{}, ErrSeveralOwners
 	}
-	return rows[0], nil
+	return apidb.Named(rows, func(a *gen.Alert) string { return a.OwnerID }, ErrNone, ErrSeveralOwners)
 }
 
 // lock waits for a transaction that changes the alert.
-func lock(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (gen.Alert, error) {
+func lock(ctx context.Context, q *gen.Queries, owner apidb.Owner, key apidb.Key) (gen.Alert, error) {
 	found, err := find(ctx, q, owner, key)
 	if err != nil {
 		return found, err
@@ -131,7 +106,7 @@ func lock(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (gen.
 }
 
 // Get returns one alert; ErrNone if there is none, ErrSeveralOwners if there are two.
-func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Alert, error) {
+func (s *Store) Get(ctx context.Context, owner apidb.Owner, key apidb.Key) (Alert, error) {
 	row, err := find(ctx, s.q, owner, key)
 	if err != nil {
 		return Alert{}, apidb.Classify("get alert", err)
@@ -142,21 +117,19 @@ func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Alert, err
 
 // Filter chooses alerts, in the order of names and owners.
 type Filter struct {
-	OwnerID *string // nil: all owners whose alerts the caller sees
-	Firing  bool    // only those that fire
-	After   Key     // the last one of the previous page
+	OwnerID *string   // nil: all owners whose alerts the caller sees
+	Firing  bool      // only those that fire
+	After   apidb.Key // the last one of the previous page
 	Limit   int
 }
 
 // List returns the matching alerts; more reports that others follow.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (list []Alert, more bool, err error) {
-	if f.OwnerID != nil && !owner.Sees(*f.OwnerID) {
+	key, seen := apidb.Key{OwnerID: f.OwnerID}.Of(owner)
+	if !seen {
 		return nil, false, nil
 	}
-	if !owner.IsEveryone() {
-		f.OwnerID = owner.Filter()
-	}
-	p := gen.AlertsListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxAlerts: int32(f.Limit + 1)}
+	p := gen.AlertsListParams{OwnerID: key.OwnerID, AfterName: f.After.Name, MaxAlerts: int32(f.Limit + 1)}
 	if f.After.OwnerID != nil {
 		p.AfterOwner = *f.After.OwnerID
 	}
@@ -170,9 +143,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (list []A
 	if err != nil {
 		return nil, false, apidb.Classify("list alerts", err)
 	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
+	rows, more = apidb.Cut(rows, f.Limit)
 	list, err = s.counted(ctx, rows)
 	return list, more, apidb.Classify("count jobs of alerts", err)
 }
@@ -181,7 +152,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (list []A
 type Notice gen.AlertNoticesListRow
 
 // Notices returns the notices of an alert before one, the newest first; more reports that others follow.
-func (s *Store) Notices(ctx context.Context, owner apidb.Owner, key Key, before uuid.UUID, limit int) (
+func (s *Store) Notices(ctx context.Context, owner apidb.Owner, key apidb.Key, before uuid.UUID, limit int) (
 	notices []Notice, more bool, err error,
 ) {
 	row, err := find(ctx, s.q, owner, key)
@@ -194,9 +165,7 @@ func (s *Store) Notices(ctx context.Context, owner apidb.Owner, key Key, before 
 	if err != nil {
 		return nil, false, apidb.Classify("list notices", err)
 	}
-	if more = len(rows) > limit; more {
-		rows = rows[:limit]
-	}
+	rows, more = apidb.Cut(rows, limit)
 	for _, row := range rows {
 		notices = append(notices, Notice(row))
 	}

@@ -38,9 +38,7 @@ func (s *Store) List(ctx context.Context, f Filter) (entries []apidb.Audit, more
 	if err != nil {
 		return nil, false, apidb.Classify("list the audit log", err)
 	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
+	rows, more = apidb.Cut(rows, f.Limit)
 	for _, r := range rows {
 		entries = append(entries, apidb.Audit{
 			ID: r.AuditID, At: r.At, Owner: r.OwnerID, Actor: r.Actor, Action: r.Action, Resource: r.Resource,

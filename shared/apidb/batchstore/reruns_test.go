@@ -104,7 +104,7 @@ func TestAFlowRunsAgainAsAWholeOrFromAJobOn(t *testing.T) {
 				continue
 			}
 			job := f.ReadJob(t, id)
-			if job.RunAgainOf == nil || *job.RunAgainOf != first[name] || *job.BatchID != flow || job.Status != jobstate.Pending {
+			if job.RunAgainOf != first[name] || job.BatchID != flow || job.Status != jobstate.Pending {
 				t.Errorf("%s: the new job of %s is %+v", c.name, name, job)
 			}
 			for _, before := range job.After {

@@ -210,9 +210,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (batches 
 	if err != nil {
 		return nil, false, apidb.Classify("list batches", err)
 	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
+	rows, more = apidb.Cut(rows, f.Limit)
 	batches = make([]Batch, len(rows))
 	for i, row := range rows {
 		if batches[i], err = newBatch(gen.Batch{

@@ -63,9 +63,7 @@ func (s *Store) List(
 		f.BeforeID = uuid.Max
 	}
 	rows, err := s.listRows(ctx, owner, f)
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
+	rows, more = apidb.Cut(rows, f.Limit)
 	return newDeliveries(rows), more, apidb.Classify("list deliveries", err)
 }
 

@@ -169,7 +169,7 @@ func (f *Filter) fitsStatus(job *Changed) bool {
 func (f *Filter) fitsKeys(job *Changed) bool {
 	return (f.TraceID == nil || *f.TraceID == job.TraceID) && askedFor(f.OrderingKey, job.OrderingKey) &&
 		askedFor(f.IdempotencyKey, job.IdempotencyKey) && (f.After == nil || slices.Contains(job.After, *f.After)) &&
-		(f.BatchID == nil || job.BatchID != nil && *f.BatchID == *job.BatchID) &&
+		(f.BatchID == nil || job.BatchID != uuid.Nil && *f.BatchID == job.BatchID) &&
 		(f.FanOutID == nil || job.Element != nil && *f.FanOutID == job.Element.FanOut) &&
 		(f.Payload == "" || slices.Contains(job.Payloads, f.Payload))
 }

@@ -21,9 +21,11 @@ var filtered = jobstore.Changed{
 	Payloads: []string{"order.id:17"},
 	EndedAt:  new(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)),
 	Job: jobstore.Job{
-		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
-		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
-		After: []uuid.UUID{uuid.New()}, BatchID: new(uuid.New()), Element: &jobspec.Element{FanOut: uuid.New()},
+		Request: jobspec.Request{
+			OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"}, OrderingKey: "k", IdempotencyKey: "i",
+			After: []uuid.UUID{uuid.New()}, BatchID: uuid.New(), Element: &jobspec.Element{FanOut: uuid.New()},
+		},
+		JobID: uuid.New(), TraceID: uuid.New(), CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed,
 		Snapshot: jobevent.Status{LastError: &jobevent.Error{ErrorCode: "DEMO", Message: "no such thing"}},
 	},
 }
@@ -47,7 +49,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"TraceID":        {apibody.Filter{TraceID: &filtered.TraceID}, apibody.Filter{TraceID: &trace}},
 		"IdempotencyKey": {apibody.Filter{IdempotencyKey: "i"}, apibody.Filter{IdempotencyKey: "j"}},
 		"After":          {apibody.Filter{After: &first}, apibody.Filter{After: &trace}},
-		"BatchID":        {apibody.Filter{BatchID: filtered.BatchID}, apibody.Filter{BatchID: &trace}},
+		"BatchID":        {apibody.Filter{BatchID: &filtered.BatchID}, apibody.Filter{BatchID: &trace}},
 		"FanOutID":       {apibody.Filter{FanOutID: &filtered.Element.FanOut}, apibody.Filter{FanOutID: &trace}},
 		"Search":         {apibody.Filter{Search: "no SUCH"}, apibody.Filter{Search: "other"}},
 		"OwnerID":        {apibody.Filter{OwnerID: "acme"}, apibody.Filter{OwnerID: "other"}},
@@ -65,6 +67,10 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		if known && (!fits.Fits(apidb.Everyone, &filtered) || doesNot.Fits(apidb.Everyone, &filtered)) {
 			t.Errorf("%s does not choose", field.Name)
 		}
+	}
+	alone, none := filtered, uuid.Nil
+	if alone.BatchID = none; (&jobstore.Filter{Filter: apibody.Filter{BatchID: &none}}).Fits(apidb.Everyone, &alone) {
+		t.Error("a job without a batch is in one")
 	}
 	if left := (&jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Running}}}); !left.Fits(apidb.Everyone, &filtered) {
 		t.Error("a client that follows a list is not notified of a job that left it")

@@ -85,12 +85,8 @@ func (t *dependents) merge(i int, h *held) {
 	a.DecidedBy, a.Found = ByDebounce, jobstate.Scheduled
 }
 
-const lineDiffers = "must have the orderingKey or singleton of the job that is held"
-
-var otherLine error = &apierror.Error{
-	Code: apierror.InvalidJobRequest, Message: "invalid job request: debounce " + lineDiffers,
-	Details: []apierror.Detail{{Path: "debounce", Message: lineDiffers}},
-}
+var otherLine error = apierror.Invalid("job request", "debounce",
+	"must have the orderingKey or singleton of the job that is held")
 
 // merged returns the jobs of the transaction. A job that later requests have changed has the content of the last of
 // them.

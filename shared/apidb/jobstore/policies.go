@@ -169,12 +169,7 @@ func (t *dependents) reserveStart(i int, s *throttled) bool {
 	return true
 }
 
-const tooFarAhead = "would start more than ten years ahead"
-
-var tooManyThrottled error = &apierror.Error{
-	Code: apierror.InvalidJobRequest, Message: "invalid job request: throttle " + tooFarAhead,
-	Details: []apierror.Detail{{Path: "throttle", Message: tooFarAhead}},
-}
+var tooManyThrottled error = apierror.Invalid("job request", "throttle", "would start more than ten years ahead")
 
 // copyAccepted answers the requests that repeat another request of the transaction with that request's job.
 func (t *dependents) copyAccepted() {

@@ -84,7 +84,7 @@ func TestTheNewestRunOfAJobIsFoundAmongMany(t *testing.T) {
 		}
 		visitsFew(t, "a job that was run again", plans)
 	}
-	if job, err := s.Jobs.Job(t.Context(), apidb.Everyone, newest["acme"]); err != nil || job.RunAgainAs != nil || *job.RunAgainOf != old.JobID {
+	if job, err := s.Jobs.Job(t.Context(), apidb.Everyone, newest["acme"]); err != nil || job.RunAgainAs != nil || job.RunAgainOf != old.JobID {
 		t.Errorf("the new job is %+v, %v", job, err)
 	}
 }

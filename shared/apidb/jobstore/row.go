@@ -17,18 +17,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/nullable"
 )
 
-// Job is a row: the request, and the latest status that the scheduler has published.
+// Job is a row: the request, and the latest status that the scheduler has published. A list does not have the payload
+// and the parts of the request that few jobs have: jobOf reads them.
 type Job struct {
-	jobevent.Spec
+	jobspec.Request // its FairnessKey may be the owner
 
 	JobID             uuid.UUID
 	TraceID           uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Payload           json.RawMessage // nil in a list
-	RunAt             *time.Time
-	Tags              []string
 	CreatedAt         time.Time
 	CancelRequestedAt *time.Time
 	Status            jobstate.Status
@@ -38,29 +33,15 @@ type Job struct {
 	UpdatedAt         time.Time
 	Snapshot          jobevent.Status // zero at version 0
 	Progress          *jobevent.Progress
-	ExpiresAt         *time.Time
-	OrderingKey       string
 	SingletonKey      string // the key by which it has its turn; then it has no OrderingKey
-	FairnessKey       string // the key in its request, or else its owner; empty: it has neither
-	IdempotencyKey    string
-	HasAfter          bool                 // it has dependencies
-	After             []uuid.UUID          // nil in a list; see Changed
-	RunAnyway         bool                 // false in a list
-	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
+	HasAfter          bool   // it has dependencies
 	BlockedBy         []jobevent.Block
-	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
-	Event             json.RawMessage  // the attributes of the event that submitted it; nil in a list, and if none did
-	CallbackURL       string           // empty in a list, and if its end is not delivered
-	BatchID           *uuid.UUID       // nil: it is in no batch
-	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
-	Policies          jobspec.Policies // none in a list
-	Held              bool             // further debounced requests may still change it; false in a list
-	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
-	Element           *jobspec.Element // nil if it belongs to no fan-out
-	Parent            *uuid.UUID       // the job whose handler called it; nil in a list, and if none did
-	Waits             bool             // its handler has waited for something, or saved steps; false in a list
-	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
-	Sealed            []string         // members that Open could not open, as the API names them
+	ScheduledBy       *ScheduledBy // nil in a list, and without a schedule
+	Held              bool         // further debounced requests may still change it; false in a list
+	Parent            *uuid.UUID   // the job whose handler called it; nil in a list, and if none did
+	Waits             bool         // its handler has waited for something, or saved steps; false in a list
+	RunAgainAs        *uuid.UUID   // the newest job that repeats this one; nil in a list, and if there is none
+	Sealed            []string     // members that Open could not open, as the API names them
 }
 
 // jobOf converts a row with all that a list lacks, except what other rows have.
@@ -77,16 +58,14 @@ func jobOf(row gen.Job) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
-	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
-	job.Event, job.Parent, job.Waits = row.Event, parentOf(row.EventSource), nullable.Value(row.Waits)
-	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
-	job.Held = nullable.Value(row.Held)
-	if job.Policies, err = policiesOf(row); err != nil {
+	fairnessKey := job.FairnessKey
+	if job.Request, err = RequestOf(row); err != nil {
 		return Job{}, err
 	}
-	job.ForEach, job.Element, err = fanOutOf(row)
-	return job, err
+	job.FairnessKey = fairnessKey
+	job.ScheduledBy, job.Parent = scheduledBy(row.EventSource, row.EventID), parentOf(row.EventSource)
+	job.Waits, job.Held = nullable.Value(row.Waits), nullable.Value(row.Held)
+	return job, nil
 }
 
 // newListed converts a row without its status.
@@ -96,14 +75,16 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		return Job{}, fmt.Errorf("read job %s: %w", row.JobID, err)
 	}
 	job := Job{
-		Spec: spec, JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
-		RunAt: row.RunAt, Tags: row.Tags,
-		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
-		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
-		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
-		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
-		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
-		Element: elementOf(row.FanOutID, row.Element),
+		Request: jobspec.Request{
+			Spec: spec, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, RunAt: row.RunAt, Tags: row.Tags,
+			ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
+			FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
+			IdempotencyKey: nullable.Value(row.IdempotencyKey), BatchID: nullable.Value(row.BatchID),
+			Element: elementOf(row.FanOutID, row.Element),
+		},
+		JobID: row.JobID, TraceID: row.TraceID, CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt,
+		Status: jobstate.Status(row.Status), Version: row.Version, Attempt: int(row.Attempt),
+		RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt, HasAfter: row.HasAfter,
 	}
 	if key, is := jobspec.SingletonOf(job.OrderingKey); is {
 		job.OrderingKey, job.SingletonKey = "", key

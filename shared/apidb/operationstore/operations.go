@@ -197,9 +197,7 @@ func (s *Store) ListOperations(
 	if err != nil {
 		return nil, false, apidb.Classify("list operations", err)
 	}
-	if more = len(rows) > limit; more {
-		rows = rows[:limit]
-	}
+	rows, more = apidb.Cut(rows, limit)
 	ops = make([]Operation, len(rows))
 	for i, row := range rows {
 		if ops[i], err = newOperation(row); err != nil {

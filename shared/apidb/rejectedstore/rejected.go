@@ -158,9 +158,7 @@ func (s *Store) List(ctx context.Context, f Filter) (found []Rejected, more bool
 		Since: f.Since,
 		Until: f.Until, Redriven: f.Redriven, MaxRecords: int32(f.Limit) + 1,
 	})
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
+	rows, more = apidb.Cut(rows, f.Limit)
 	for _, row := range rows {
 		found = append(found, listedRejected(row))
 	}

@@ -16,15 +16,15 @@ import (
 )
 
 // Get returns one schedule; ErrNone if there is none, ErrSeveralOwners if there are two.
-func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
+func (s *Store) Get(ctx context.Context, owner apidb.Owner, key apidb.Key) (Schedule, error) {
 	row, err := findSchedule(ctx, s.q, owner, key)
 	return row, apidb.Classify("get schedule", err)
 }
 
 // Filter chooses schedules, in the order of names and owners.
 type Filter struct {
-	OwnerID *string // nil: all owners whose schedules the caller sees
-	After   Key     // the last one of the previous page
+	OwnerID *string   // nil: all owners whose schedules the caller sees
+	After   apidb.Key // the last one of the previous page
 	Limit   int
 }
 
@@ -32,12 +32,11 @@ type Filter struct {
 func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	list []Schedule, more bool, err error,
 ) {
-	key, err := Key{OwnerID: f.OwnerID}.of(owner)
-	if err != nil {
+	key, seen := apidb.Key{OwnerID: f.OwnerID}.Of(owner)
+	if !seen {
 		return nil, false, nil
 	}
-	f.OwnerID = key.OwnerID
-	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1),
+	p := gen.SchedulesListParams{OwnerID: key.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1),
 		MaxBytes: apidb.MaxListBytes,
 	}
 	if f.After.OwnerID != nil {
@@ -61,20 +60,10 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	return list, false, nil
 }
 
-// Match reports whether a schedule that was last changed at an instant is the one that a client has read; nil: any is.
-type Match func(updatedAt time.Time) bool
-
-func (m Match) check(updatedAt time.Time) error {
-	if m != nil && !m(updatedAt) {
-		return ErrChanged
-	}
-	return nil
-}
-
 // change locks a schedule and applies a change, if it is the schedule that the client has read; else it returns
 // ErrChanged.
 func (s *Store) change(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, what string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, what string,
 	how func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
@@ -82,8 +71,8 @@ func (s *Store) change(
 			return err
 		}
 		entry.SetOwner(row.OwnerID)
-		if err := match.check(row.UpdatedAt); err != nil {
-			return err
+		if !match.Is(row.UpdatedAt) {
+			return ErrChanged
 		}
 		now, err := q.Now(ctx)
 		if err != nil {
@@ -98,7 +87,7 @@ func (s *Store) change(
 }
 
 // Delete deletes a schedule and its ticks. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match) error {
+func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match) error {
 	remove := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
 	}
@@ -108,7 +97,7 @@ func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 
 // Pause stops a schedule until it is resumed.
 func (s *Store) Pause(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match,
 ) (Schedule, error) {
 	pause := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
@@ -119,7 +108,7 @@ func (s *Store) Pause(
 
 // Resume ends a pause. The ticks of the pause are recorded as skipped.
 func (s *Store) Resume(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match,
 ) (Schedule, error) {
 	resume := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		if !row.Paused {
@@ -145,7 +134,7 @@ func (s *Store) Resume(
 // Run makes a job of a schedule now, whatever its cron expression. A job that the rules refuse is returned as the
 // *apierror.Error of jobspec. If a policy of the job decides for a job that exists, that is the one returned, with the
 // name of the policy.
-func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, rules Rules) (
+func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, rules Rules) (
 	created jobevent.Created, decidedBy string, err error,
 ) {
 	var jobs []jobstore.NewJob
@@ -199,7 +188,7 @@ type Tick struct {
 }
 
 // Ticks returns a schedule's ticks before an instant, newest first; more reports that others follow.
-func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key Key, before time.Time, limit int) (
+func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key apidb.Key, before time.Time, limit int) (
 	ticks []Tick, more bool, err error,
 ) {
 	row, err := findSchedule(ctx, s.q, owner, key)
@@ -212,9 +201,7 @@ func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key Key, before ti
 	if err != nil {
 		return nil, false, apidb.Classify("list ticks", err)
 	}
-	if more = len(rows) > limit; more {
-		rows = rows[:limit]
-	}
+	rows, more = apidb.Cut(rows, limit)
 	for _, row := range rows {
 		ticks = append(ticks, Tick(row))
 	}

@@ -55,7 +55,7 @@ func (s *Store) define(
 	} else if created {
 		return true, s.fewSchedules(ctx, q, owner)
 	}
-	before, err := lockSchedule(ctx, q, apidb.OwnerOf(owner), Key{OwnerID: &owner, Name: asked.Name})
+	before, err := lockSchedule(ctx, q, apidb.OwnerOf(owner), apidb.Key{OwnerID: &owner, Name: asked.Name})
 	switch {
 	case err != nil:
 		return false, err

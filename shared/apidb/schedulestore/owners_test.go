@@ -28,7 +28,7 @@ func TestASchedulesJobBelongsToItsOwnerWhateverItsRequest(t *testing.T) {
 		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked, nil); err != nil || created || kept.ScheduleID != made.ScheduleID {
 			t.Errorf("%s: put as %+v, %t, %v", name, kept, created, err)
 		}
-		job, _, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, nil, apidbtest.ScheduleRules)
+		job, _, err := h.Schedules.Run(t.Context(), nil, acme, apidb.Key{Name: name}, nil, apidbtest.ScheduleRules)
 		if err != nil || job.OwnerID != "acme" {
 			t.Errorf("%s: runs %s's job, %v", name, job.OwnerID, err)
 		}
@@ -60,12 +60,12 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	owners := "acme"
 	for name, of := range map[string]struct {
 		owner apidb.Owner
-		key   schedulestore.Key
+		key   apidb.Key
 	}{
-		"of another":            {other, schedulestore.Key{Name: "mine"}},
-		"of another, by owner":  {other, schedulestore.Key{Name: "mine", OwnerID: &owners}},
-		"of one who has it too": {other, schedulestore.Key{Name: "both", OwnerID: &owners}},
-		"without an owner":      {apidb.OwnerOf(""), schedulestore.Key{Name: "mine"}},
+		"of another":            {other, apidb.Key{Name: "mine"}},
+		"of another, by owner":  {other, apidb.Key{Name: "mine", OwnerID: &owners}},
+		"of one who has it too": {other, apidb.Key{Name: "both", OwnerID: &owners}},
+		"without an owner":      {apidb.OwnerOf(""), apidb.Key{Name: "mine"}},
 	} {
 		_, get := h.Schedules.Get(t.Context(), of.owner, of.key)
 		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key, nil)
@@ -90,15 +90,15 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	if list, _, err := h.Schedules.List(t.Context(), other, schedulestore.Filter{Limit: 10, OwnerID: &owners}); err != nil || list != nil {
 		t.Errorf("another sees %+v, %v", list, err)
 	}
-	before := schedulestore.Key{Name: "a", OwnerID: &owners} // a cursor from another owner's page
+	before := apidb.Key{Name: "a", OwnerID: &owners} // a cursor from another owner's page
 	list, _, err := h.Schedules.List(t.Context(), other, schedulestore.Filter{Limit: 10, After: before})
 	if err != nil || len(list) != 1 || list[0].OwnerID != "other" {
 		t.Errorf("after another's: %+v, %v", list, err)
 	}
-	if err := h.Schedules.Delete(t.Context(), nil, other, schedulestore.Key{Name: "both"}, nil); err != nil {
+	if err := h.Schedules.Delete(t.Context(), nil, other, apidb.Key{Name: "both"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := h.Schedules.Get(t.Context(), acme, schedulestore.Key{Name: "both"}); err != nil || s.OwnerID != "acme" {
+	if s, err := h.Schedules.Get(t.Context(), acme, apidb.Key{Name: "both"}); err != nil || s.OwnerID != "acme" {
 		t.Errorf("what another deleted was %+v, %v", s, err)
 	}
 }

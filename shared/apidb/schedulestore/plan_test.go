@@ -48,7 +48,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	if _, err := s.Schedules.DeleteOldTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Schedules.Resume(t.Context(), nil, apidb.Everyone, schedulestore.Key{Name: "s2"}, nil); err != nil {
+	if _, err := s.Schedules.Resume(t.Context(), nil, apidb.Everyone, apidb.Key{Name: "s2"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, most := range map[string]float64{ // the most rows of ticks and jobs that each statement may visit

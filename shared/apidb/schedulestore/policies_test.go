@@ -7,7 +7,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
 // A tick whose job a policy refuses is recorded, and cancels no job that it would have replaced.
@@ -26,7 +25,7 @@ func TestATickWhoseJobIsADuplicateIsSkipped(t *testing.T) {
 		h.Ago(t, name, 3*time.Second)
 		h.Once(t)
 		fired, _ := h.fire(t)
-		ticks := h.ticks(t, schedulestore.Key{Name: name})
+		ticks := h.ticks(t, apidb.Key{Name: name})
 		if want := name == "first"; (len(fired.Jobs) == 1) != want || len(fired.Cancels) != 0 || len(ticks) != 1 || (ticks[0].Outcome == "fired") != want {
 			t.Fatalf("%s: fired %+v, ticks %+v", name, fired, ticks)
 		}

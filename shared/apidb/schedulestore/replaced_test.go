@@ -43,7 +43,7 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 			return kept, err
 		},
 		"resume": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
-			return h.Schedules.Resume(ctx, nil, apidb.Everyone, schedulestore.Key{Name: "a"}, nil)
+			return h.Schedules.Resume(ctx, nil, apidb.Everyone, apidb.Key{Name: "a"}, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

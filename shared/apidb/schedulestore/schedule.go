@@ -2,7 +2,6 @@ package schedulestore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -34,44 +33,7 @@ var (
 )
 
 // Schedule is a row: a job request that is submitted again and again.
-type Schedule struct {
-	ScheduleID uuid.UUID
-	OwnerID    string
-	Name       string
-	Cron       string
-	TimeZone   string
-	AnchorAt   time.Time
-	Job        json.RawMessage
-	Overlap    string
-	Missed     string
-	Paused     bool
-	StartAt    *time.Time
-	EndAt      *time.Time
-	NextAt     *time.Time // the first tick without a record; also of a paused schedule
-	LastAt     *time.Time
-	LastJobID  *uuid.UUID
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-	DefinedBy  *string // the job type whose workers define it in code; nil: a request made it
-}
-
-// Key names a schedule. A nil OwnerID means the owner of the request; for Everyone it means the schedule without an
-// owner, or that of the only owner with a schedule of this name.
-type Key struct {
-	OwnerID *string
-	Name    string
-}
-
-// of returns the key as an owner means it.
-func (k Key) of(owner apidb.Owner) (Key, error) {
-	if k.OwnerID != nil && !owner.Sees(*k.OwnerID) {
-		return k, ErrNone
-	}
-	if !owner.IsEveryone() {
-		k.OwnerID = owner.Filter()
-	}
-	return k, nil
-}
+type Schedule gen.Schedule
 
 func (s *Schedule) spec() (cronspec.Spec, error) {
 	asked := apibody.Schedule{Cron: s.Cron, TimeZone: s.TimeZone}
@@ -128,12 +90,12 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 // ErrChanged.
 func (s *Store) Put(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule,
-	match Match,
+	match apidb.Match,
 ) (kept Schedule, created bool, err error) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return kept, false, err
 	}
-	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
+	key := apidb.Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range jobstore.InsertTries { // the existing schedule may be gone when it is looked up
 		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 			entry.SetOwner(asked.Job.OwnerID)
@@ -150,8 +112,8 @@ func (s *Store) Put(
 			if err != nil {
 				return err
 			}
-			if err := match.check(before.UpdatedAt); err != nil {
-				return err
+			if !match.Is(before.UpdatedAt) {
+				return ErrChanged
 			}
 			if before.DefinedBy != nil {
 				return ErrDefined
@@ -269,7 +231,7 @@ func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Tim
 }
 
 // lockSchedule waits for the transaction that fires the schedule.
-func lockSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (Schedule, error) {
+func lockSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key apidb.Key) (Schedule, error) {
 	found, err := findSchedule(ctx, q, owner, key)
 	if err != nil {
 		return found, err
@@ -281,21 +243,17 @@ func lockSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Ke
 	return Schedule(row), nil
 }
 
-func findSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (Schedule, error) {
-	key, err := key.of(owner)
+func findSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key apidb.Key) (Schedule, error) {
+	key, seen := key.Of(owner)
+	if !seen {
+		return Schedule{}, ErrNone
+	}
+	rows, err := q.SchedulesNamed(ctx, gen.SchedulesNamedParams{Name: key.Name, OwnerID: key.OwnerID})
 	if err != nil {
 		return Schedule{}, err
 	}
-	rows, err := q.SchedulesNamed(ctx, gen.SchedulesNamedParams{Name: key.Name, OwnerID: key.OwnerID})
-	switch {
-	case err != nil:
-		return Schedule{}, err
-	case len(rows) == 0:
-		return Schedule{}, ErrNone
-	case len(rows) > 1 && rows[0].OwnerID != "":
-		return Schedule{}, ErrSeveralOwners
-	}
-	return Schedule(rows[0]), nil
+	row, err := apidb.Named(rows, func(s *gen.Schedule) string { return s.OwnerID }, ErrNone, ErrSeveralOwners)
+	return Schedule(row), err
 }
 
 // Limit sets how many schedules an owner may have; 0: any number. Concurrent requests may exceed it a little. Limit

@@ -18,13 +18,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func (h *fixture) create(t *testing.T, name, fields string) (schedulestore.Schedule, schedulestore.Key) {
+func (h *fixture) create(t *testing.T, name, fields string) (schedulestore.Schedule, apidb.Key) {
 	t.Helper()
 	made, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, name, fields))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made, schedulestore.Key{Name: name}
+	return made, apidb.Key{Name: name}
 }
 
 func (h *fixture) fire(t *testing.T) (schedulestore.Fired, time.Duration) {
@@ -36,7 +36,7 @@ func (h *fixture) fire(t *testing.T) (schedulestore.Fired, time.Duration) {
 	return fired, next
 }
 
-func (h *fixture) ticks(t *testing.T, key schedulestore.Key) []schedulestore.Tick {
+func (h *fixture) ticks(t *testing.T, key apidb.Key) []schedulestore.Tick {
 	t.Helper()
 	ticks, _, err := h.Schedules.Ticks(t.Context(), apidb.Everyone, key, time.Now().Add(time.Hour), 5000)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestManyWhoFireAtOnceFireEachTickOnce(t *testing.T) {
 	}
 	h.fire(t)
 	for i := range 20 {
-		ticks := h.ticks(t, schedulestore.Key{Name: fmt.Sprint("s", i)})
+		ticks := h.ticks(t, apidb.Key{Name: fmt.Sprint("s", i)})
 		for j := range ticks[1:] {
 			if gap := ticks[j].At.Sub(ticks[j+1].At); gap != time.Second || ticks[j].Outcome != "fired" {
 				t.Errorf("s%d: ticks %s apart, %+v", i, gap, ticks[j])
@@ -364,11 +364,11 @@ func TestNamesBelongToOwners(t *testing.T) {
 	if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, acme); err != nil {
 		t.Fatal(err)
 	}
-	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: "a"}); err != nil || row.OwnerID != "" {
+	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, apidb.Key{Name: "a"}); err != nil || row.OwnerID != "" {
 		t.Errorf("nobody's: %+v, %v", row, err)
 	}
 	owner := "acme"
-	key := schedulestore.Key{Name: "a", OwnerID: &owner}
+	key := apidb.Key{Name: "a", OwnerID: &owner}
 	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, key); err != nil || row.OwnerID != "acme" {
 		t.Errorf("%+v, %v", row, err)
 	}
@@ -377,7 +377,7 @@ func TestNamesBelongToOwners(t *testing.T) {
 		t.Errorf("the first page %+v, %t, %v", first, more, err)
 	}
 	rest, more, err := h.Schedules.List(t.Context(), apidb.Everyone, schedulestore.Filter{
-		Limit: 5, After: schedulestore.Key{Name: first[0].Name, OwnerID: &first[0].OwnerID},
+		Limit: 5, After: apidb.Key{Name: first[0].Name, OwnerID: &first[0].OwnerID},
 	})
 	if err != nil || len(rest) != 1 || more || rest[0].OwnerID != "acme" {
 		t.Errorf("the next page %+v, %t, %v", rest, more, err)
@@ -394,7 +394,7 @@ func TestNamesBelongToOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: "b"}); !errors.Is(err, schedulestore.ErrSeveralOwners) {
+	if _, err := h.Schedules.Get(t.Context(), apidb.Everyone, apidb.Key{Name: "b"}); !errors.Is(err, schedulestore.ErrSeveralOwners) {
 		t.Errorf("of two owners: %v", err)
 	}
 }
@@ -406,7 +406,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
-	key := schedulestore.Key{Name: "a"}
+	key := apidb.Key{Name: "a"}
 	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, nil, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}

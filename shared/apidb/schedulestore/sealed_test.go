@@ -13,7 +13,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
-	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -92,7 +91,7 @@ func TestSchedulesAreSealedWithTheKeyInUse(t *testing.T) {
 		t.Error("what the key in use had sealed was written again")
 	}
 	for name, want := range map[string]string{"plain": "1}", "old": "2}", "new": "3}", "moved": "", "thief": "5}"} {
-		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: name})
+		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, apidb.Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +135,7 @@ func TestASealedScheduleIsNeverTheOneBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: fmt.Sprint("s", i)})
+		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, apidb.Key{Name: fmt.Sprint("s", i)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -337,35 +337,21 @@ where jobs.version < input.version - 1
 order by input.job_id
 for no key update of jobs;
 
--- Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends, and
--- remembers their ids. A job with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
--- other as refused.
+-- Deletes jobs that the scheduler has deleted, and remembers their ids; delete_what_jobs_have deletes what goes with them. A job
+-- with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any other
+-- as refused.
 -- name: JobsDelete :one
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version
 ), gone as (
     delete from jobs using input
     where jobs.job_id = any (array[input.job_id]) and jobs.version <= input.version
-    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+    returning jobs.job_id
 ), remembered as (
     insert into deleted_jobs (job_id) select job_id from input on conflict do nothing
-), unbatched as (
-    insert into batch_deletions (batch_id, status, jobs)
-    select gone.batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
-    from gone join batches on batches.batch_id = any (array[gone.batch_id])
-    where batches.finished_at is null and not exists ( -- a later run has replaced it
-        select from replaced_jobs
-        where replaced_jobs.batch_id = gone.batch_id and replaced_jobs.job_id = coalesce(gone.fan_out_id, gone.job_id) offset 0
-    )
-    group by 1, 2
 ), answered as (
     delete from commands where job_id = any (array(select gone.job_id from gone))
     returning commands.operation_id, commands.job_id, commands.command
-), logs as (
-    delete from attempt_logs where job_id = any (array(select gone.job_id from gone))
-), delivered as (
-    delete from deliveries using gone
-    where gone.callback_url is not null and deliveries.job_id = any (array[gone.job_id]) and deliveries.status <> 'PENDING'
 ), credited as (
     insert into operation_answers (operation_id, applied, refused_id, reason)
     select operation_id, count(*), null, null from answered

@@ -63,16 +63,6 @@ type FailedCode struct {
 // Counts are jobs by status.
 type Counts map[jobstate.Status]int64
 
-// Unfinished returns how many jobs have not ended.
-func (c Counts) Unfinished() (n int64) {
-	for status, jobs := range c {
-		if !status.Terminal() {
-			n += jobs
-		}
-	}
-	return n
-}
-
 // Flow counts the events of a span of time.
 type Flow struct {
 	At                                     time.Time // when the span began

@@ -53,6 +53,15 @@ func (f fixture) ask(t testing.TB, id uuid.UUID, attempt int, asked ...waitstore
 	return waits
 }
 
+// call makes the job of a call.
+func (f fixture) call(t testing.TB, parent uuid.UUID, name string, run int) uuid.UUID {
+	t.Helper()
+	job := apidbtest.NewJob()
+	job.Request.OwnerID, job.Whose = "acme", apidb.OwnerOf("acme")
+	job.EventSource, job.EventID = waitstore.ChildEvent(parent, name, run)
+	return f.Accept(t, job).JobID
+}
+
 func forPaid(name, match string) waitstore.Asked {
 	e := &waitstore.EventWait{Type: paid}
 	if err := json.Unmarshal([]byte(match), &e.Match); err != nil {

@@ -5,12 +5,12 @@ import "context"
 
 // Info describes the attempt that a handler runs.
 type Info struct {
-	JobID   string
-	Attempt int // from 1
-	JobType string
-	Queue   string
-	OwnerID string // empty: the job has no owner
-	TraceID string
+	JobID   string `json:"jobId"`
+	Attempt int    `json:"attempt"` // from 1
+	JobType string `json:"jobType"`
+	Queue   string `json:"queue"`
+	OwnerID string `json:"ownerId"` // empty: the job has no owner
+	TraceID string `json:"traceId"`
 }
 
 // Middleware runs around a handler. It calls next, at most once, with the context for the handler, and returns the

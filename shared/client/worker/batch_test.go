@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 )
 
 // runAll runs attempts at once, and returns what their handler returned for each.
@@ -23,7 +24,7 @@ func runAll(ctx context.Context, w *Worker, jobType string, payloads ...string) 
 			if payload == `"cancelled"` {
 				time.AfterFunc(time.Second, func() { cancel(ErrCancelled) })
 			}
-			out, _, err := w.Call(ctx, &Attempt{WorkAttempt: client.WorkAttempt{JobType: jobType, Payload: []byte(payload)}})
+			out, _, err := w.Call(ctx, &Attempt{WorkAttempt: client.WorkAttempt{Info: jobrun.Info{JobType: jobType}, Payload: []byte(payload)}})
 			if outs[i] = string(out); err != nil {
 				outs[i] = err.Error()
 			}
@@ -79,7 +80,7 @@ func TestABatchHandlerTakesManyJobsAndEndsEachAlone(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		var failure *Failure
-		_, _, err := w.Call(t.Context(), &Attempt{WorkAttempt: client.WorkAttempt{JobType: "EMBED", Payload: []byte(`"panic"`)}})
+		_, _, err := w.Call(t.Context(), &Attempt{WorkAttempt: client.WorkAttempt{Info: jobrun.Info{JobType: "EMBED"}, Payload: []byte(`"panic"`)}})
 		if !errors.As(err, &failure) || failure.Code != "WORKER.PANIC" {
 			t.Errorf("%v", err)
 		}

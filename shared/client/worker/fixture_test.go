@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
@@ -270,8 +271,8 @@ func (g *gateway) waiting(tokens ...string) {
 
 func attempt(token string) client.WorkAttempt {
 	return client.WorkAttempt{
-		JobID: "job-" + token, Attempt: 1, Token: token, JobType: "T", Queue: "pull", Payload: json.RawMessage(`{"n": 7}`),
-		Deadline: time.Now().Add(10 * time.Minute),
+		Info:  jobrun.Info{JobID: "job-" + token, Attempt: 1, JobType: "T", Queue: "pull"},
+		Token: token, Payload: json.RawMessage(`{"n": 7}`), Deadline: time.Now().Add(10 * time.Minute),
 	}
 }
 

@@ -268,10 +268,7 @@ func (w *Worker) hasRun(a *Attempt) {
 
 // call runs an attempt's handler within the middleware.
 func (w *Worker) call(ctx context.Context, a *Attempt) (output json.RawMessage, err error) {
-	info := jobrun.Info{
-		JobID: a.JobID, Attempt: a.Attempt, JobType: a.JobType, Queue: a.Queue, OwnerID: a.OwnerID, TraceID: a.TraceID,
-	}
-	err = jobrun.Run(ctx, w.middleware, info, func(ctx context.Context) (err error) {
+	err = jobrun.Run(ctx, w.middleware, a.Info, func(ctx context.Context) (err error) {
 		output, err = w.handlers[a.JobType](ctx, a)
 		return err
 	})

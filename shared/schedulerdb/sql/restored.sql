@@ -22,72 +22,67 @@ from all_jobs
 where job_id = any (@job_ids::uuid[]) and deleted_at is null;
 
 -- name: RestoredAdopt :many
--- Adopts statuses that the scheduler published before its database was restored, and that the API received: they are
--- newer than the restored rows. The lease of an attempt that was in flight ends now, so that the watchdog asks about it
--- at once. Only one job of an ordering key has the turn: a second one is left as it is. The request comes from the API
--- too: the job may have been changed since.
-with input as (
-    select unnest(@snapshots::json[])                                          as snapshot,
-           unnest(@requests::json[])                                           as request,
-           nullif(unnest(@cancel_requested_ats::timestamptz[]), '0001-01-01Z') as cancel_requested_at
-), published as (
+-- Adopts states that the scheduler published before its database was restored, and that the API received: they are newer
+-- than the restored rows. The lease of an attempt that was in flight ends now, so that the watchdog asks about it at
+-- once. Only one job of an ordering key has the turn: a second one is left as it is.
+with published as (
     select (snapshot ->> 'jobId')::uuid     as job_id,
            (snapshot ->> 'version')::bigint as version,
            snapshot ->> 'status'            as status,
            snapshot ->> 'status' in ('COMPLETED', 'FAILED', 'CANCELLED') as has_ended,
            snapshot ->> 'status' in ('QUEUED', 'RUNNING')                as is_out,
            snapshot ->> 'status' in ('SCHEDULED', 'PENDING')             as is_ahead,
-           cancel_requested_at,
-           request,
+           nullif(cancel_requested_at, '0001-01-01Z')                    as cancel_requested_at,
            snapshot
-    from input
+    from rows from (unnest(@snapshots::json[]), unnest(@cancel_requested_ats::timestamptz[])) as input (snapshot, cancel_requested_at)
 )
 update jobs
 set status               = published.status,
     version              = published.version,
     attempt              = (snapshot ->> 'attempt')::int,
     retry_count          = (snapshot ->> 'retryCount')::smallint,
-    due_at               = case when published.status in ('SCHEDULED', 'RETRYING')
-                                then coalesce((snapshot ->> 'nextRunAt')::timestamptz, now())
-                                when published.status = 'WAITING'
-                                then (snapshot ->> 'callbackDeadlineAt')::timestamptz + @grace::interval end,
-    callback_deadline_at = case when published.status = 'WAITING'
-                                then (snapshot ->> 'callbackDeadlineAt')::timestamptz end,
+    due_at               = coalesce((snapshot ->> 'nextRunAt')::timestamptz,
+                                    (snapshot ->> 'callbackDeadlineAt')::timestamptz + @grace::interval),
+    callback_deadline_at = (snapshot ->> 'callbackDeadlineAt')::timestamptz,
     lease_expires_at     = case when published.is_out then now() end,
     partition            = case when published.is_out then coalesce(jobs.partition, 0) end,
-    worker_id            = case when published.is_out then null else jobs.worker_id end,
+    worker_id            = case when not published.is_out then jobs.worker_id end,
     cancel_requested_at  = case when published.is_out then published.cancel_requested_at end,
-    queue                = request ->> 'queue',
-    payload              = request -> 'payload',
-    spec                 = request -> 'spec',
-    expires_at           = case when (snapshot -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
-                                then (request ->> 'expiresAt')::timestamptz end,
-    command_seq          = greatest(jobs.command_seq, (snapshot -> 'lastCommand' ->> 'number')::int),
-    last_command         = snapshot -> 'lastCommand',
-    history              = btrim((snapshot -> 'history')::text, '[] '),
-    moves                = json_array_length(snapshot -> 'history'),
-    output               = snapshot -> 'output',
     error_code           = snapshot -> 'lastError' ->> 'errorCode',
-    error_message        = snapshot -> 'lastError' ->> 'message',
-    started_at           = (snapshot ->> 'startedAt')::timestamptz,
     finished_at          = case when published.has_ended then coalesce((snapshot ->> 'finishedAt')::timestamptz, now()) end,
-    updated_at           = now(),
     blocked_by           = case when not published.is_ahead then null
                                 when jobs.finished_at is not null and jobs.ordering_key is not null then 'order'
                                 else jobs.blocked_by end,
     waits_for            = case when published.is_ahead then jobs.waits_for end
 from published
-where jobs.job_id = any (array[published.job_id])
-  and jobs.version <= published.version
-  and jobs.deleted_at is null
+where jobs.job_id = any (array[published.job_id]) and jobs.version <= published.version and jobs.deleted_at is null
   and (jobs.ordering_key is null or published.has_ended or published.is_ahead
-       or (jobs.finished_at is null and jobs.blocked_by is distinct from 'order')
-       or not exists (select 1 from jobs j
+       or not exists (select from jobs j
                       where j.ordering_key = jobs.ordering_key and coalesce(j.owner_id, '') = coalesce(jobs.owner_id, '')
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and j.job_id <> jobs.job_id
                       offset 0))
 returning jobs.job_id;
+
+-- name: RestoredFill :exec
+-- Fills adopted jobs with what the same statuses tell of them, and with their requests, which may have been changed since.
+-- A retry has removed the expiry.
+update jobs
+set queue         = request ->> 'queue',
+    payload       = request -> 'payload',
+    spec          = request -> 'spec',
+    expires_at    = case when (snapshot -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
+                         then (request ->> 'expiresAt')::timestamptz end,
+    command_seq   = greatest(jobs.command_seq, (snapshot -> 'lastCommand' ->> 'number')::int),
+    last_command  = snapshot -> 'lastCommand',
+    history       = btrim((snapshot -> 'history')::text, '[] '),
+    moves         = json_array_length(snapshot -> 'history'),
+    output        = snapshot -> 'output',
+    error_message = snapshot -> 'lastError' ->> 'message',
+    started_at    = (snapshot ->> 'startedAt')::timestamptz,
+    updated_at    = now()
+from rows from (unnest(@snapshots::json[]), unnest(@requests::json[])) as input (snapshot, request)
+where jobs.job_id = any (array[(snapshot ->> 'jobId')::uuid]) and jobs.job_id = any (@adopted::uuid[]);
 
 -- name: RestoredCancel :execrows
 -- Cancels jobs that have not ended in the scheduler's rows and that the API does not have any more: as a rule they were

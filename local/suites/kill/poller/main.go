@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
@@ -299,7 +301,7 @@ func (p *poller) end(token string, why error) {
 }
 
 func (p *poller) record(h *held, key, what, how string) {
-	line := witness.Line{What: what, Job: h.JobID, Attempt: h.Attempt.Attempt, Key: key, How: how}
+	line := witness.Line{What: what, Job: uuid.MustParse(h.JobID), Attempt: h.Attempt.Attempt, Key: key, How: how}
 	if err := p.file.Write(line); err != nil {
 		p.fail(err)
 	}

@@ -80,22 +80,9 @@ with page as (
 ), gone as (
     delete from jobs using old
     where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq
-    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
+    returning jobs.job_id
 ), remembered as (
     insert into deleted_jobs (job_id) select job_id from gone order by job_id on conflict do nothing
-), unbatched as (
-    insert into batch_deletions (batch_id, status, jobs)
-    select gone.batch_id, gone.status, count(*) from gone join batches on batches.batch_id = any (array[gone.batch_id])
-    where batches.finished_at is null and not exists ( -- a later run has replaced it
-        select from replaced_jobs
-        where replaced_jobs.batch_id = gone.batch_id and replaced_jobs.job_id = coalesce(gone.fan_out_id, gone.job_id) offset 0
-    )
-    group by 1, 2
-), logs as (
-    delete from attempt_logs where job_id = any (array(select gone.job_id from gone))
-), delivered as (
-    delete from deliveries using gone
-    where gone.callback_url is not null and deliveries.job_id = any (array[gone.job_id]) and deliveries.status <> 'PENDING'
 )
 select
     (select count(*) from page)::bigint as seen,

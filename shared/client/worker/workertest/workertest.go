@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/durable"
+	"github.com/jobweaver/jobweaver/shared/client/jobrun"
 	"github.com/jobweaver/jobweaver/shared/client/jobtest"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
@@ -24,8 +25,8 @@ func Run(ctx context.Context, job *jobtest.Job, w *worker.Worker, jobType string
 			return
 		}
 		a := &worker.Attempt{Checkpoint: c, Ask: job.Ask, WorkAttempt: client.WorkAttempt{
-			JobID: job.ID.String(), Attempt: ran.Attempt, JobType: jobType, Payload: text,
-			Deadline: time.Now().Add(10 * time.Minute),
+			Info:    jobrun.Info{JobID: job.ID.String(), Attempt: ran.Attempt, JobType: jobType},
+			Payload: text, Deadline: time.Now().Add(10 * time.Minute),
 		}}
 		defer func() {
 			lines, progress := a.Reported()
