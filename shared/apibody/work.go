@@ -223,7 +223,8 @@ func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 // decodeWorkList reads a body with the name of a pull worker and a list. It leaves it to the caller to find out what is
 // wrong with an entry, so that a wrong one does not spoil the others.
 func decodeWorkList(body []byte, what, list string) (worker string, raw []json.RawMessage, err error) {
-	r := reader{Reader: strictjson.NewReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	r := reader{Reader: strictjson.NewReader(body, "", lenient...)}
 	given := map[string]bool{}
 	complete := r.Object(func() {
 		name := string(r.Name)

@@ -29,7 +29,8 @@ func New(code Code, format string, args ...any) *Error {
 // Invalid refuses a document because of the value at a path.
 func Invalid(document, path, message string) *Error {
 	return &Error{
-		Code: InvalidJobRequest, Message: "invalid " + document + ": " + path + " " + message, Details: []Detail{{path, message}},
+		Code: InvalidJobRequest, Message: "invalid " + document + ": " + path + " " + message,
+		Details: []Detail{{path, message}},
 	}
 }
 

@@ -37,8 +37,8 @@ func (a *API) OpenLines(ctx context.Context, id uuid.UUID, lines []logstore.Line
 	return sealed
 }
 
-// opener returns a function that opens the values in a member of a job, and returns null for none. The member is entered
-// in job.Sealed if one of them cannot be opened.
+// opener returns a function that opens the values in a member of a job, and returns null for none. The member is
+// entered in job.Sealed if one of them cannot be opened.
 func (a *API) opener(
 	ctx context.Context, job *jobstore.Job, member string,
 ) func(at sealing.Place, value []byte) json.RawMessage {

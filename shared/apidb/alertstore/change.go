@@ -144,7 +144,9 @@ func (s *Store) change(
 }
 
 // Delete deletes an alert and its notices. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match) error {
+func (s *Store) Delete(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match,
+) error {
 	_, err := s.change(ctx, entry, owner, key, match, "delete",
 		func(q *gen.Queries, _ *apidb.Audit, row *gen.Alert) error { return q.AlertDelete(ctx, row.AlertID) })
 	return err

@@ -87,7 +87,9 @@ func (s *Store) change(
 }
 
 // Delete deletes a schedule and its ticks. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match) error {
+func (s *Store) Delete(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match,
+) error {
 	remove := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
 	}
@@ -134,9 +136,9 @@ func (s *Store) Resume(
 // Run makes a job of a schedule now, whatever its cron expression. A job that the rules refuse is returned as the
 // *apierror.Error of jobspec. If a policy of the job decides for a job that exists, that is the one returned, with the
 // name of the policy.
-func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, rules Rules) (
-	created jobevent.Created, decidedBy string, err error,
-) {
+func (s *Store) Run(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key apidb.Key, match apidb.Match, rules Rules,
+) (created jobevent.Created, decidedBy string, err error) {
 	var jobs []jobstore.NewJob
 	var accepted []jobstore.Accepted
 	run := func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error {

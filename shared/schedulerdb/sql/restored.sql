@@ -65,7 +65,7 @@ where jobs.job_id = any (array[published.job_id]) and jobs.version <= published.
 returning jobs.job_id;
 
 -- name: RestoredFill :exec
--- Fills adopted jobs with what the same statuses tell of them, and with their requests, which may have been changed since.
+-- Fills adopted jobs with what the same statuses have of them, and with their requests, which may have been changed since.
 -- A retry has removed the expiry.
 update jobs
 set queue         = request ->> 'queue',

@@ -150,7 +150,7 @@ type RestoredFillParams struct {
 	Requests  []json.RawMessage
 }
 
-// Fills adopted jobs with what the same statuses tell of them, and with their requests, which may have been changed since.
+// Fills adopted jobs with what the same statuses have of them, and with their requests, which may have been changed since.
 // A retry has removed the expiry.
 func (q *Queries) RestoredFill(ctx context.Context, arg RestoredFillParams) error {
 	_, err := q.db.Exec(ctx, RestoredFill, arg.Adopted, arg.Snapshots, arg.Requests)
