@@ -33,6 +33,7 @@ type puller struct {
 	saved      []pullwire.Checkpoints
 	stops      bool
 	over       bool // all attempts are over
+	ahead      time.Duration
 }
 
 func newPuller(t *testing.T) *puller {
@@ -55,6 +56,7 @@ func newPuller(t *testing.T) *puller {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Date", time.Now().Add(p.ahead).UTC().Format(http.TimeFormat))
 		switch r.URL.Path {
 		case pullwire.ClaimPath:
 			p.claim(w, body)
@@ -118,7 +120,7 @@ func (p *puller) giveOf(job uuid.UUID, token string) {
 	defer p.mu.Unlock()
 	var a pullwire.Attempt
 	a.JobID, a.Attempt, a.Token, a.JobType, a.Queue, a.TraceID = job.String(), 1, token, "MAIL", "mail", uuid.NewString()
-	a.Payload, a.Deadline = json.RawMessage(`{"a":"<b>"}`), time.Now().UTC()
+	a.Payload, a.Deadline = json.RawMessage(`{"a":"<b>"}`), time.Now().Add(p.ahead).UTC()
 	p.has = append(p.has, a)
 }
 
@@ -283,6 +285,23 @@ func TestAnAttemptHasTheTagsOfItsJob(t *testing.T) {
 	}
 	if tags := got.Attempts[1].Tags; tags == nil || len(tags) > 0 {
 		t.Errorf("a job without tags has %v", tags)
+	}
+}
+
+func TestADeadlineIsByTheGatewaysClock(t *testing.T) {
+	t.Parallel()
+	p := newPuller(t)
+	h := openPulling(t, p).as("acme", "work")
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
+		p.mu.Lock()
+		p.ahead = ahead
+		p.mu.Unlock()
+		p.give("a")
+		var got pullwire.Attempts
+		h.post("/api/workers/claim", claimMail).want(http.StatusOK).into(&got)
+		if off := time.Until(got.Attempts[0].Deadline).Abs(); off > time.Minute {
+			t.Errorf("the clock of pull is %v ahead, the deadline is off by %v", ahead, off)
+		}
 	}
 }
 
