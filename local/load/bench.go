@@ -59,7 +59,7 @@ func settings(cmd *cobra.Command, s *figures.Settings) {
 	flags.IntVar(&s.Batch, "batch", 500, "jobs in a POST")
 	flags.IntVar(&s.Slots, "slots", 64, "of the worker")
 	flags.IntVar(&s.SlotQueue, "slot-queue", 1000, "attempts that wait in the worker for a slot")
-	flags.DurationVar(&s.Handler, "handler", 0, "how long each job of a throughput round sleeps, with as many slots for River")
+	flags.DurationVar(&s.Handler, "handler", 0, "how long a job of throughput sleeps; River has as many slots")
 }
 
 // shorten makes the run take less than two minutes, but keeps all options that were set explicitly.

@@ -146,8 +146,8 @@ func (b *bench) measure(ctx context.Context) error {
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
-		"kits": b.kits, "waits": b.waits, "payload": b.payload, "retention": b.retention, "audit": b.audit, "http": b.overHTTP,
-		"neighbours": b.neighbours, "peers": b.peers,
+		"kits": b.kits, "waits": b.waits, "payload": b.payload, "retention": b.retention, "audit": b.audit,
+		"http": b.overHTTP, "neighbours": b.neighbours, "peers": b.peers,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

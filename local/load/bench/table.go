@@ -244,7 +244,8 @@ func tableWaits(line liner, asked bool, w *figures.Waits) {
 	}
 	line("event that is there, in the handler", "%s", w.Asked)
 	line(fmt.Sprintf("%d jobs that wait for an event", w.Jobs),
-		"%d of %d slots; %.0f bytes each in the worker, %.0f in the functions", w.Taken, w.Slots, w.WorkerBytes, w.FunctionsBytes)
+		"%d of %d slots; %.0f bytes each in the worker, %.0f in the functions",
+		w.Taken, w.Slots, w.WorkerBytes, w.FunctionsBytes)
 	line("the same, woken", "%d jobs, all ended %.1f s after the first event", w.Woken, w.Seconds)
 }
 

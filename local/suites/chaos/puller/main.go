@@ -191,7 +191,7 @@ func (p puller) line(a *worker.Attempt, key string) installation.Line {
 // process has died.
 func (p puller) begin(ctx context.Context, l installation.Line) (gone func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	res, err := p.post(ctx, "/begin", l)
+	res, err := p.post(ctx, "/begin", l) //nolint:bodyclose // gone closes it
 	if err != nil {
 		cancel()
 		return nil, err
