@@ -35,6 +35,8 @@ var networkFaults = []*kind{
 	partition("brokers slow for all", toBrokers, ofAll, 10*time.Second, slow),
 	partition("brokers stall for a worker", toBrokers, ofAWorker, beyondLease, stall),
 	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
+	partition("gateway stalls for a pull worker", toGateway, ofAPuller, 20*time.Second, stall),
+	partition("answers of gateways lost for pull workers", toGateway, ofPullers, 5*time.Second, lose),
 }
 
 // pairNetworkFaults are those of a jobweaver serve and its standby.
@@ -47,16 +49,23 @@ var pairNetworkFaults = []*kind{
 	partition("PostgreSQL half closed for both", toPostgres, ofAll, 5*time.Second, halfClose),
 	partition("PostgreSQL slow for both", toPostgres, ofAll, 10*time.Second, slow),
 	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
+	partition("gateway stalls for a pull worker", toGateway, ofAPuller, 20*time.Second, stall),
+	partition("answers of gateways lost for pull workers", toGateway, ofPullers, 5*time.Second, lose),
 }
 
 // whom draws the processes that a fault hits.
 type whom func(c *chaos) []*installation.Function
 
-func ofAFunction(c *chaos) []*installation.Function { return c.system.CopiesOf(c.anyFunction("").Of) }
+func ofAFunction(c *chaos) []*installation.Function { return c.system.CopiesOf(c.anyProcess("").Of) }
 func ofAWorker(c *chaos) []*installation.Function {
-	return []*installation.Function{c.anyFunction("runjob")}
+	return []*installation.Function{c.anyProcess("runjob")}
 }
-func ofAll(c *chaos) []*installation.Function { return c.system.Functions }
+func ofAll(c *chaos) []*installation.Function     { return c.system.Functions }
+func ofPullers(c *chaos) []*installation.Function { return c.system.Pullers }
+
+func ofAPuller(c *chaos) []*installation.Function {
+	return []*installation.Function{c.anyProcess(installation.Puller)}
+}
 
 func ofAProcess(c *chaos) []*installation.Function {
 	return []*installation.Function{c.system.Functions[c.rnd.IntN(len(c.system.Functions))]}
@@ -76,6 +85,8 @@ func toBrokers(c *chaos) (names []string) {
 	return names
 }
 
+func toGateway(*chaos) []string { return []string{installation.Gateway} }
+
 func toAny(c *chaos) []string {
 	all := slices.Concat(toPostgres(c), toBrokers(c))
 	i := c.rnd.IntN(len(all))
@@ -91,7 +102,7 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 			for _, server := range servers {
 				links = append(links, installation.Pair{From: p.Name, To: server})
 			}
-			if p.Of == "runjob" || c.system.Paired {
+			if c.system.Paired || slices.Contains([]string{"runjob", "pull", installation.Puller}, p.Of) {
 				f.cutOff = append(f.cutOff, p.Name)
 			}
 		}

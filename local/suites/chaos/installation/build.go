@@ -13,7 +13,7 @@ import (
 )
 
 // Build builds every function but relay into dir, or jobweaver serve, with a wall clock that can be stepped, and
-// returns their names.
+// returns their names. It builds the pull worker as well.
 func Build(dir string, paired bool) (names []string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -30,6 +30,17 @@ func Build(dir string, paired bool) (names []string, err error) {
 	}
 	var builds errgroup.Group
 	builds.SetLimit(2)
+	build := func(name, source string) {
+		builds.Go(func() error {
+			cmd := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, name), ".")
+			cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("build %s: %w\n%s", name, err, out)
+			}
+			return nil
+		})
+	}
+	build(Puller, filepath.Join(module, "local", "suites", "chaos", Puller))
 	for _, source := range commands {
 		name := filepath.Base(filepath.Dir(source))
 		if paired {
@@ -39,14 +50,7 @@ func Build(dir string, paired bool) (names []string, err error) {
 			continue
 		}
 		names = append(names, name)
-		builds.Go(func() error {
-			cmd := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, name), ".")
-			cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("build %s: %w\n%s", name, err, out)
-			}
-			return nil
-		})
+		build(name, source)
 	}
 	return names, builds.Wait()
 }

@@ -35,7 +35,8 @@ type Installation struct {
 	Brokers   []*Broker
 	Postgres  *servers
 	Functions []*Function
-	Paired    bool // Functions are a jobweaver serve and its standby, and there are no brokers
+	Pullers   []*Function // pull workers, which reach the gateways through proxies
+	Paired    bool        // Functions are a jobweaver serve and its standby, and there are no brokers
 	balancer  *balancer.Balancer
 	Witness   *witness
 	Gateways  []string       // base URLs
@@ -87,12 +88,15 @@ func Open(ctx context.Context, bin string, names []string, logLine func(string))
 	if err != nil {
 		return h, err
 	}
-	for _, f := range h.Functions {
+	if err := h.addPullers(bin); err != nil {
+		return h, err
+	}
+	for _, f := range h.Processes() {
 		if err := f.Start(); err != nil {
 			return h, err
 		}
 	}
-	return h, h.AwaitReady(ctx, h.Functions...)
+	return h, errors.Join(h.AwaitReady(ctx, h.Functions...), h.awaitPullers(ctx))
 }
 
 func (h *Installation) openBrokers(ctx context.Context) error {
@@ -195,25 +199,39 @@ func (h *Installation) prepare(bin, of string, n, port int, password string, mor
 		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers))...)
 }
 
-// add adds a process with a clock of its own.
+// add adds a process of a function.
 func (h *Installation) add(name, of string, port int, command []string, more ...string) error {
-	control, err := clock.NewControl(h.Path(name + ".clock"))
+	f, err := h.clocked(name, of, command, append([]string{
+		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "QUEUES=" + strings.Join(Queues, ","),
+	}, append(h.Witness.settings(h.Gateways[0]), more...)...))
 	if err != nil {
 		return err
 	}
-	env := append([]string{
+	f.port = port
+	h.Functions = append(h.Functions, f)
+	return nil
+}
+
+// clocked makes a process with a clock of its own.
+func (h *Installation) clocked(name, of string, command, env []string) (*Function, error) {
+	control, err := clock.NewControl(h.Path(name + ".clock"))
+	if err != nil {
+		return nil, err
+	}
+	env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), clock.Env + "=" + control.Path(),
-		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "QUEUES=" + strings.Join(Queues, ","),
-	}, append(h.Witness.settings(h.Gateways[0]), more...)...)
-	f := &Function{Of: of, port: port, Clock: control}
+	}, env...)
+	f := &Function{Of: of, Clock: control}
 	f.process = h.process(name, func() *exec.Cmd {
 		cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // our own
 		cmd.Env = env
 		return cmd
 	})
-	h.Functions = append(h.Functions, f)
-	return nil
+	return f, nil
 }
+
+// Processes returns the processes of the functions and the pull workers.
+func (h *Installation) Processes() []*Function { return slices.Concat(h.Functions, h.Pullers) }
 
 func databaseOf(function string) string {
 	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
@@ -293,7 +311,7 @@ func (h *Installation) AwaitReady(ctx context.Context, list ...*Function) error 
 // Close ends the running processes; the folder stays.
 func (h *Installation) Close() error {
 	var errs []error
-	for _, f := range h.Functions {
+	for _, f := range h.Processes() {
 		errs = append(errs, f.Kill(), f.Clock.Close())
 	}
 	for _, b := range h.Brokers {

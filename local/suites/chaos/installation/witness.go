@@ -32,6 +32,13 @@ type witness struct {
 	done  map[string]time.Time // when the work was done, by key
 	last  time.Time            // the last end
 	ended chan struct{}        // closed at each end
+	over  map[attempt]bool     // attempts of pull workers that have reported their end
+}
+
+// attempt names an attempt of a job.
+type attempt struct {
+	job    string
+	number int
 }
 
 // Line is a line of the file.
@@ -44,6 +51,11 @@ type Line struct {
 	How     string    `json:"how,omitempty"`
 	ID      string    `json:"id,omitempty"`
 	Count   int       `json:"count,omitempty"` // in the checkpoint that a counting job's attempt got, and at its end gave
+
+	// Of attempts of pull workers:
+	By     string `json:"by,omitempty"`     // the process
+	Name   string `json:"name,omitempty"`   // of a step; at the end of an attempt, of that or of the wait that it ended in
+	Beside int    `json:"beside,omitempty"` // the jobs that a batch handler got together
 }
 
 // The events that the witness records.
@@ -52,6 +64,8 @@ const (
 	LineEnd       = "end"
 	LineCall      = "call"      // of a SIMULATION job's HTTP_CALL, which names only its key
 	LineDelivered = "delivered" // of a job's end, to its callbackUrl
+	LineStep      = "step"      // a step runs; its result is the ID of the line
+	LineKept      = "kept"      // the result that an attempt has of a step, which is stored
 )
 
 // How an attempt ended for the witness.
@@ -59,7 +73,7 @@ const (
 	HowOK      = "ok"
 	HowFailed  = "failed"
 	HowSnoozed = "snoozed"
-	howCut     = "cut"     // the worker closed the connection
+	HowCut     = "cut"     // the worker closed the connection
 	howRefused = "refused" // its callback came too late
 )
 
@@ -79,7 +93,7 @@ func newWitness(path string, poison func(string) error) (*witness, error) {
 	}
 	w := &witness{
 		Address: "http://" + l.Addr().String(), file: file, poison: poison, done: map[string]time.Time{},
-		ended: make(chan struct{}),
+		ended: make(chan struct{}), over: map[attempt]bool{},
 	}
 	w.stopped, w.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
@@ -87,6 +101,8 @@ func newWitness(path string, poison func(string) error) (*witness, error) {
 	mux.HandleFunc("POST /outside", w.outside)
 	mux.HandleFunc("GET /call/{key}", w.call)
 	mux.HandleFunc("POST /delivered", w.delivered)
+	mux.HandleFunc("POST /begin", w.begin)
+	mux.HandleFunc("POST /report", w.report)
 	w.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = w.server.Serve(l) }()
 	return w, nil
@@ -154,10 +170,10 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 		if err := w.poison(r.RemoteAddr); err != nil {
 			l.How = "not killed: " + err.Error()
 		} else {
-			l.How = howCut
+			l.How = HowCut
 		}
 	case !retry.Pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
-		l.How = howCut
+		l.How = HowCut
 	case attempt <= t.FailAttempts:
 		l.How = HowFailed
 	case count < t.Counts:
@@ -196,6 +212,42 @@ func (w *witness) delivered(_ http.ResponseWriter, r *http.Request) {
 	w.write(Line{
 		What: LineDelivered, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id"),
 	})
+}
+
+// begin records that a pull worker begins an attempt, and watches its connection: if that ends before the attempt has
+// reported its end, the worker has died.
+func (w *witness) begin(rw http.ResponseWriter, r *http.Request) {
+	var l Line
+	if json.NewDecoder(r.Body).Decode(&l) != nil {
+		return
+	}
+	w.write(l)
+	if http.NewResponseController(rw).Flush() == nil {
+		<-r.Context().Done()
+	}
+	a := attempt{l.Job, l.Attempt}
+	w.mu.Lock()
+	over := w.over[a]
+	delete(w.over, a)
+	w.mu.Unlock()
+	if !over {
+		l.What, l.How = LineEnd, HowCut
+		w.write(l)
+	}
+}
+
+// report records what a pull worker reports about an attempt.
+func (w *witness) report(_ http.ResponseWriter, r *http.Request) {
+	var l Line
+	if json.NewDecoder(r.Body).Decode(&l) != nil {
+		return
+	}
+	if l.What == LineEnd {
+		w.mu.Lock()
+		w.over[attempt{l.Job, l.Attempt}] = true
+		w.mu.Unlock()
+	}
+	w.write(l)
 }
 
 // handed is the request of an EXTERNAL job.
@@ -239,7 +291,7 @@ func (w *witness) callBack(job handed) (how string) {
 			return "callback answered " + strconv.Itoa(status)
 		}
 		if !retry.Pause(w.stopped, 300*time.Millisecond) {
-			return howCut
+			return HowCut
 		}
 	}
 }
