@@ -230,7 +230,8 @@ func (c *Client) Retry(ctx context.Context, id string) error {
 
 // Reschedule sets another instant for a job that has not started.
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
-	_, err := c.command(ctx, request{method: http.MethodPost, path: place("jobs", id, "reschedule")}, map[string]any{"runAt": at})
+	r := request{method: http.MethodPost, path: place("jobs", id, "reschedule")}
+	_, err := c.command(ctx, r, map[string]any{"runAt": at})
 	return err
 }
 
