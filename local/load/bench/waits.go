@@ -23,8 +23,9 @@ const (
 	asksAlone   = 300 // jobs, one after the other, whose events are there
 	eventType   = "com.example.bench"
 	senders     = 8
-	waitsWithin = 5 * time.Minute // for all jobs to wait, or to end
-	fullWithin  = 3 * time.Second // for jobs to take all slots
+	waitsWithin = 5 * time.Minute  // for all jobs to wait, or to end
+	fullWithin  = 3 * time.Second  // for jobs to take all slots
+	quietAfter  = 12 * time.Second // the worker's timer of an attempt keeps its memory for 10 s
 )
 
 // awaited names the event for which a job waits.
@@ -238,7 +239,7 @@ func (r *waitRun) waitTogether(ctx context.Context, counts bool) error {
 
 // memory returns the heap of this process and the memory of the functions, once they are quiet.
 func (r *waitRun) memory(ctx context.Context) (heap, functions int64, err error) {
-	if err := pass(ctx, settling); err != nil {
+	if err := pass(ctx, quietAfter); err != nil {
 		return 0, 0, err
 	}
 	var m runtime.MemStats
