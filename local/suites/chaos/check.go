@@ -18,6 +18,7 @@ func (h *history) check() *verdict {
 	h.checkDependencies(v)
 	h.checkBatches(v)
 	h.checkCheckpoints(v)
+	h.checkPulled(v)
 	h.checkDeliveries(v)
 	h.checkTicks(v)
 	h.checkFlood(v)
@@ -43,7 +44,7 @@ func (h *history) checkAccepted(v *verdict) {
 			v.lost++
 			v.find("nothing lost", o.id, "%s (%s) was accepted at %s and is not there", key, o.shape.name, clockTime(o.accepted))
 		}
-		if ids := byKey[key]; len(ids) > 1 {
+		if ids := byKey[key]; len(ids) > 1 && o.caller == "" {
 			v.find("one job a key", ids[0], "%s is there as %v", key, ids)
 		}
 	}

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/local/suites/chaos/pulled"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -61,10 +64,84 @@ func fabricated() *history {
 	h.batches = map[string]client.Batch{
 		"batch": {BatchID: "batch", Status: completed, Total: 1, FinishedAt: &ended, FollowUpJobID: "id-next"},
 	}
+	h.addPulled()
 	for i := range 2 {
 		h.addTick(float64(10 * (i + 1)))
 	}
 	return h
+}
+
+// addPulled adds a job that waited for an event, and got it in its second attempt, and one of a batch handler. The first
+// attempt of the latter failed.
+func (h *history) addPulled() {
+	h.workers["puller-1"] = "puller-1"
+	h.add("waiting", waitingShape, 10, 10.2)
+	h.orders["waiting"].cents = 5
+	h.jobs["id-waiting"].Attempts[0].Outcome = installation.HowSnoozed
+	h.runs["id-waiting"][0].how, h.runs["id-waiting"][0].in = installation.HowSnoozed, pulled.EventStep
+	h.again("waiting", 12, 12.5)
+	h.runs["id-waiting"][1].in = pulled.StepAfter
+	out := pulled.Waited{Receipts: []string{"r1", "r2"}, Paid: pulled.Paid{Key: "waiting", Cents: 5}}
+	for i := range pulled.Calls {
+		key := pulled.CalledKey("waiting", i)
+		h.add(key, calledShape, 11, 11.2)
+		h.orders[key].caller, h.jobs["id-"+key].ParentID = "waiting", "id-waiting"
+		out.Parts = append(out.Parts, pulled.Done{Key: key, Attempt: 1})
+		h.jobs["id-"+key].Output = []byte(`{"key": "` + key + `", "attempt": 1}`)
+	}
+	h.output(out)
+	for i, l := range []installation.Line{
+		{What: installation.LineStep, Attempt: 1, Name: pulled.StepBefore, ID: "r1"},
+		{What: installation.LineKept, Attempt: 1, Name: pulled.StepBefore, ID: "r1"},
+		{What: installation.LineKept, Attempt: 2, Name: pulled.StepBefore, ID: "r1"},
+		{What: installation.LineStep, Attempt: 2, Name: pulled.StepAfter, ID: "r2"},
+		{What: installation.LineKept, Attempt: 2, Name: pulled.StepAfter, ID: "r2"},
+	} {
+		l.Job, l.At = "id-waiting", at(10+float64(i)/2)
+		h.steps = append(h.steps, l)
+	}
+	for _, key := range []string{"forsaken", pulled.CalledKey("forsaken", 0)} {
+		h.add(key, leftShape, 16, 16.2)
+		delete(h.runs, "id-"+key)
+		h.jobs["id-"+key].Status, h.jobs["id-"+key].Attempts = cancelled, nil
+		h.stats[completed]--
+		h.stats[cancelled]++
+	}
+	h.orders["forsaken"].shape = forsakenShape
+	h.orders["forsaken.0"].caller, h.jobs["id-forsaken.0"].ParentID = "forsaken", "id-forsaken"
+	h.add("together", togetherShape, 13, 13.2)
+	h.jobs["id-together"].Attempts[0].Outcome = installation.HowFailed
+	h.runs["id-together"][0].how = installation.HowFailed
+	h.again("together", 14, 14.2)
+	for i := range h.runs["id-together"] {
+		h.runs["id-together"][i].beside = 3
+	}
+}
+
+// output sets the output of the job that waited.
+func (h *history) output(out pulled.Waited) {
+	text, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	h.jobs["id-waiting"].Output = text
+}
+
+// outputs changes the output of the job that waited.
+func (h *history) outputs(change func(*pulled.Waited)) {
+	var out pulled.Waited
+	if err := json.Unmarshal(h.jobs["id-waiting"].Output, &out); err != nil {
+		panic(err) // it was made here
+	}
+	change(&out)
+	h.output(out)
+}
+
+// stepAgain adds a run of the first step.
+func (h *history) stepAgain(attempt int, seconds float64) {
+	h.steps = append(h.steps, installation.Line{
+		What: installation.LineStep, Job: "id-waiting", Attempt: attempt, Name: pulled.StepBefore, ID: "r3", At: at(seconds),
+	})
 }
 
 // amend changes the batch.
@@ -206,6 +283,74 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"a member that is not there": {"batches", func(h *history) {
 			h.made[0].members = []*order{{key: "lost", shape: memberShape}}
 		}},
+		"a stored step that runs again": {"steps", func(h *history) { h.stepAgain(2, 12) }},
+		"two results of a step": {"steps", func(h *history) {
+			h.stepAgain(1, 9)
+			slices.SortStableFunc(h.steps, func(a, b installation.Line) int { return a.At.Compare(b.At) })
+			h.steps[3].ID = "r3"
+		}},
+		"a result that no step returned": {"steps", func(h *history) {
+			h.steps[0].ID = "another"
+		}},
+		"an output with another result of a step": {"steps", func(h *history) {
+			h.outputs(func(out *pulled.Waited) { out.Receipts[1] = "r1" })
+		}},
+		"a call that made no job": {"calls", func(h *history) {
+			delete(h.jobs, "id-waiting.1")
+			delete(h.runs, "id-waiting.1")
+			h.orders["waiting.1"].id = ""
+			h.stats[completed]--
+		}},
+		"a call that made two jobs": {"calls", func(h *history) {
+			twin := *h.jobs["id-waiting.1"]
+			twin.JobID = "id-twin"
+			h.jobs["id-twin"], h.runs["id-twin"] = &twin, h.runs["id-waiting.1"]
+			h.stats[completed]++
+		}},
+		"a job whose caller was cancelled, and that has not ended": {"nothing lost", func(h *history) {
+			h.jobs["id-forsaken.0"].Status = "SCHEDULED"
+			h.stats[cancelled]--
+		}},
+		"a call that a cancelled job made twice": {"calls", func(h *history) {
+			twin := *h.jobs["id-forsaken.0"]
+			h.jobs["id-twin"] = &twin
+			h.stats[cancelled]++
+		}},
+		"a call of another job": {"calls", func(h *history) { h.jobs["id-together"].ParentID = "id-waiting" }},
+		"an output of another attempt of a called job": {"calls", func(h *history) {
+			h.outputs(func(out *pulled.Waited) { out.Parts[1].Attempt = 2 })
+		}},
+		"outputs in another order": {"calls", func(h *history) {
+			h.outputs(func(out *pulled.Waited) { slices.Reverse(out.Parts) })
+		}},
+		"the data of an event that does not count": {"events", func(h *history) {
+			h.outputs(func(out *pulled.Waited) { out.Paid.Cents++ })
+		}},
+		"an event that came twice": {"events", func(h *history) {
+			h.outputs(func(out *pulled.Waited) { out.Twice = true })
+		}},
+		"an output that is none": {"events", func(h *history) { h.jobs["id-waiting"].Output = nil }},
+		"a job that was woken for nothing": {"wakes", func(h *history) {
+			h.again("waiting", 13, 13.5)
+			h.jobs["id-waiting"].Attempts[2].Attempt, h.jobs["id-waiting"].Attempts[2].Outcome = 3, installation.HowSnoozed
+			again := &h.runs["id-waiting"][2]
+			again.attempt, again.how, again.in = 3, installation.HowSnoozed, pulled.EventStep
+		}},
+		"a job of a batch that completed for another": {"settled", func(h *history) {
+			h.jobs["id-together"].Attempts[0].Outcome = "completed"
+			h.jobs["id-together"].Attempts[1].Outcome = "lost"
+		}},
+		"a job of a batch that failed for another": {"settled", func(h *history) {
+			h.again("together", 15, 15.2)
+			h.jobs["id-together"].Attempts[1].Outcome = installation.HowFailed
+			h.jobs["id-together"].Attempts[2].Attempt, h.runs["id-together"][2].attempt = 3, 3
+		}},
+		"a job of a batch that was settled twice": {"settled", func(h *history) {
+			h.again("together", 15, 15.2)
+			h.jobs["id-together"].Attempts[2].Attempt, h.runs["id-together"][2].attempt = 3, 3
+		}},
+		"an attempt that timed out":             {"settled", func(h *history) { h.runs["id-together"][0].how = installation.HowCut }},
+		"a snooze of a handler that had ended":  {"settled", func(h *history) { h.runs["id-waiting"][0].how = installation.HowOK }},
 		"an end that was not delivered":         {"deliveries", func(h *history) { h.delivered = nil }},
 		"an end that was delivered wrongly":     {"deliveries", func(h *history) { h.delivered[0].How = failed }},
 		"an end of a job without a callbackUrl": {"deliveries", func(h *history) { h.orders["plain"].delivered = false }},
@@ -217,7 +362,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}},
 		"a flood for one attempt": {"no floods", func(h *history) { h.records["id-plain.1"] = floodOfOne + 1 }},
 		"a flood over all": {"no floods", func(h *history) {
-			for i := range 2 * floodRoom {
+			for i := range 3 * floodRoom {
 				h.records["id-plain."+at(float64(i)).String()] = 1
 			}
 		}},
@@ -265,6 +410,31 @@ func TestWhatAFrozenOrCutOffWorkerDoesIsExcused(t *testing.T) {
 			h.frozen = []installation.Interval{{What: "runjob-3", From: at(0.5), To: at(40)}}
 			if v := h.check(); len(v.violations) == 0 {
 				t.Error("another worker's silence excused it")
+			}
+		})
+	}
+}
+
+func TestWhatAPullWorkerDoesThatWasCutOffIsExcused(t *testing.T) {
+	t.Parallel()
+	for silent, excused := range map[string]bool{
+		"puller-1": true, "gateway-2": true, "pull-1": true, "serve-2": true, "puller-2": false, "runjob-1": false,
+	} {
+		t.Run(silent, func(t *testing.T) {
+			t.Parallel()
+			h := fabricated()
+			for _, key := range []string{"id-together", "id-waiting"} { // the first attempts end within the second ones
+				h.jobs[key].Attempts[0].WorkerID, h.jobs[key].Attempts[1].WorkerID = "puller-1", "puller-1"
+				h.runs[key][0].end = h.runs[key][1].start.Add(100 * time.Millisecond)
+			}
+			h.steps[0].Attempt, h.steps[1].Attempt = 2, 2
+			h.stepAgain(1, 12.1)
+			h.frozen = []installation.Interval{{What: silent, From: at(9.5), To: at(20)}}
+			switch v := h.check(); {
+			case excused && (len(v.violations) > 0 || v.excused != 3):
+				t.Errorf("%d excused, violations %+v", v.excused, v.violations)
+			case !excused && len(v.violations) != 3:
+				t.Errorf("violations %+v", v.violations)
 			}
 		})
 	}
@@ -334,9 +504,14 @@ func TestARunDrawsEachKindBeforeAnyTwice(t *testing.T) {
 
 func TestALittleRunProvesNothing(t *testing.T) {
 	t.Parallel()
-	v := &verdict{}
-	fabricated().checkHappened(v, fitsAll, []*kind{{name: "never made"}})
-	for _, want := range []string{"at least", `"never made" was never made`, `no job of the shape "bulk"`} {
+	v, h := &verdict{}, fabricated()
+	for i := range h.runs["id-together"] {
+		h.runs["id-together"][i].beside = 1
+	}
+	h.checkHappened(v, fitsAll, []*kind{{name: "never made"}})
+	for _, want := range []string{
+		"at least", `"never made" was never made`, `no job of the shape "bulk"`, "no batch handler got two jobs together",
+	} {
 		found := false
 		for _, f := range v.violations {
 			found = found || strings.Contains(f.text, want)

@@ -132,7 +132,7 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	return hist, err
 }
 
-// nameMembers gives the orders of batches, which are accepted without the ids of their jobs, those ids.
+// nameMembers gives the orders of batches and calls, which are accepted without the ids of their jobs, those ids.
 func (h *history) nameMembers() {
 	ids := map[string]string{}
 	for id, j := range h.jobs {
@@ -140,6 +140,11 @@ func (h *history) nameMembers() {
 	}
 	for _, made := range h.made {
 		for _, o := range append(made.members, made.next) {
+			o.id = ids[o.key]
+		}
+	}
+	for _, o := range h.orders {
+		if o.caller != "" {
 			o.id = ids[o.key]
 		}
 	}
@@ -189,9 +194,12 @@ func collectStats(ctx context.Context, l *load, hist *history) (map[string]int, 
 
 var errNotYet = errors.New("the statistics differ from the list")
 
-// workerIDs reads from the workers' logs which process had which id.
+// workerIDs reads from the workers' logs which process had which id. That of a pull worker is its name.
 func workerIDs(h *installation.Installation) (map[string]string, error) {
 	of := map[string]string{}
+	for _, p := range h.Pullers {
+		of[p.Name] = p.Name
+	}
 	for _, f := range h.Workers() {
 		file, err := os.Open(f.Log)
 		if err != nil {

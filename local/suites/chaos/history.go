@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
@@ -16,6 +18,7 @@ type history struct {
 	runs      map[string][]run  // by job id, in the order of their starts, as the witness saw them
 	calls     map[string]int    // of SIMULATION jobs, by key
 	delivered []installation.Line
+	steps     []installation.Line // of jobs of pull workers: which ran, and what attempts have of them
 	faults    []*fault
 	made      []*batchMade
 	batches   map[string]client.Batch // by id, as the API shows them
@@ -38,7 +41,9 @@ type history struct {
 type job struct {
 	JobID     string
 	JobType   string
+	ParentID  string
 	Status    string
+	Output    json.RawMessage
 	Attempt   int
 	Tags      []string
 	CreatedAt time.Time
@@ -103,6 +108,9 @@ type run struct {
 	how        string
 
 	loaded, saved int // in the checkpoint that it got, and that it gave
+
+	in     string // the step or the wait in which a pull worker's attempt ended
+	beside int    // the jobs that a batch handler got together
 }
 
 // violation is a promise that was broken.
@@ -130,12 +138,14 @@ func (h *history) addLines(lines []installation.Line) {
 	for _, l := range lines {
 		switch l.What {
 		case installation.LineStart:
-			h.runs[l.Job] = append(h.runs[l.Job], run{attempt: l.Attempt, key: l.Key, start: l.At, loaded: l.Count})
+			h.runs[l.Job] = append(h.runs[l.Job], run{
+				attempt: l.Attempt, key: l.Key, start: l.At, loaded: l.Count, beside: l.Beside,
+			})
 		case installation.LineEnd:
 			runs := h.runs[l.Job]
 			for i := range runs {
 				if runs[i].attempt == l.Attempt && runs[i].end.IsZero() {
-					runs[i].end, runs[i].how, runs[i].saved = l.At, l.How, l.Count
+					runs[i].end, runs[i].how, runs[i].saved, runs[i].in = l.At, l.How, l.Count, l.Name
 					break
 				}
 			}
@@ -143,19 +153,23 @@ func (h *history) addLines(lines []installation.Line) {
 			h.calls[l.Key]++
 		case installation.LineDelivered:
 			h.delivered = append(h.delivered, l)
+		case installation.LineStep, installation.LineKept:
+			h.steps = append(h.steps, l)
 		}
 	}
 }
 
 // silenced reports whether the worker of an attempt was frozen or cut off at any moment between from and to: then it
-// may work on beside the next attempt. docs/functions.md describes how its outcome is fenced.
+// may work on beside the next attempt. docs/functions.md describes how its outcome is fenced. So may a pull worker if
+// what is between it and the scheduler was silent.
 func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	worker := ""
 	if j := h.jobs[job]; j != nil {
 		worker = h.workers[j.workerOf(attempt)]
 	}
 	overlaps := func(s installation.Interval) bool {
-		return (worker == "" || s.What == worker) && s.From.Before(to) && s.To.After(from)
+		its := worker == "" || s.What == worker || isPuller(worker) && isBetween(s.What)
+		return its && s.From.Before(to) && s.To.After(from)
 	}
 	if slices.ContainsFunc(h.frozen, overlaps) {
 		return true
@@ -165,6 +179,14 @@ func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 			return overlaps(installation.Interval{What: name, From: f.from, To: f.healed})
 		})
 	})
+}
+
+func isPuller(process string) bool { return strings.HasPrefix(process, installation.Puller+"-") }
+
+// isBetween reports whether a process is between a pull worker and the scheduler.
+func isBetween(process string) bool {
+	function, _, _ := strings.Cut(process, "-")
+	return slices.Contains([]string{"gateway", "pull", "serve"}, function)
 }
 
 // during reports whether a fault was active at any moment between from and to.

@@ -52,7 +52,7 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	processes := len(h.Functions) + len(h.Brokers) + 2
+	processes := len(h.Processes()) + len(h.Brokers) + 2
 	logLine(fmt.Sprintf("%d processes are ready after %s", processes, seconds(time.Since(began))))
 	kinds := chosen(allKinds(h), cfg.only)
 	hist, c, l, err := liveThrough(ctx, h, cfg, kinds)
@@ -150,6 +150,15 @@ func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
 			v.find("enough happened", "", "%q was never made", k.name)
 		}
 	}
+	together := 0
+	for _, runs := range h.runs {
+		for _, r := range runs {
+			together = max(together, r.beside)
+		}
+	}
+	if together < 2 {
+		v.find("enough happened", "", "no batch handler got two jobs together")
+	}
 	seen := map[string]int{}
 	for id, j := range h.jobs {
 		if o := h.orders[j.key()]; o != nil && (len(h.runs[id]) > 0 || o.shape.unseen || o.shape.mayNever) {
@@ -158,7 +167,8 @@ func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
 	}
 	for _, s := range slices.Concat(shapes, []*shape{
 		batchShape, orderedShape, parentShape, badParent, childShape, orphanShape, bulkShape,
-		outputShape, undoShape, skippedShape, memberShape, badMember, nextShape,
+		outputShape, undoShape, skippedShape, memberShape, badMember, nextShape, waitingShape, calledShape, togetherShape,
+		forsakenShape, leftShape,
 	}) {
 		if seen[s.name] == 0 {
 			v.find("enough happened", "", "no job of the shape %q was done", s.name)
@@ -182,7 +192,13 @@ func keepEvidence(h *installation.Installation, report string, hist *history, v 
 			fmt.Fprintf(&text, "%+v\n", *j)
 		}
 		for _, r := range hist.runs[found.job] {
-			fmt.Fprintf(&text, "witness: attempt %d from %s to %s %s\n", r.attempt, clockTime(r.start), clockTime(r.end), r.how)
+			fmt.Fprintf(&text, "witness: attempt %d from %s to %s %s %s\n",
+				r.attempt, clockTime(r.start), clockTime(r.end), r.how, r.in)
+		}
+		for _, l := range hist.steps {
+			if l.Job == found.job {
+				fmt.Fprintf(&text, "witness: attempt %d at %s %s %s: %s\n", l.Attempt, clockTime(l.At), l.What, l.Name, l.ID)
+			}
 		}
 		for _, line := range grepLogs(h, found.job, 40) {
 			text.WriteString(line + "\n")

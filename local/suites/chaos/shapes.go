@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/local/suites/chaos/pulled"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // shape is a sort of job: its request, and how it may end.
@@ -21,6 +23,7 @@ type shape struct {
 	unseen    bool     // its calls name no attempt
 	delay     time.Duration
 	mayNever  bool // it may end without having started
+	pulled    bool // a pull worker runs it
 }
 
 const (
@@ -82,6 +85,26 @@ var (
 	bulkShape = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
 )
 
+// The shapes of the pull workers' jobs.
+var (
+	waitingShape = &shape{
+		name: "waiting", pulled: true, delivered: true, ends: one(completed),
+		request: pulls(pulled.Waiting.Type, 200, pulled.Work{}),
+	}
+	calledShape = &shape{name: "called", pulled: true, ends: one(completed)} // by the handlers of the former
+	// The jobs that it calls are due tomorrow, so they end only with it.
+	forsakenShape = &shape{
+		name: "cancelled while it waits", pulled: true, cancel: true, mayNever: true, ends: one(cancelled),
+		request: pulls(pulled.Waiting.Type, 200, pulled.Work{Tomorrow: true}),
+	}
+	leftShape = &shape{name: "called by a cancelled job", pulled: true, mayNever: true, ends: one(cancelled)}
+	// Its jobs come together to one handler.
+	togetherShape = &shape{
+		name: "together", pulled: true, delivered: true, ends: one(completed),
+		request: pulls(pulled.Together.Type, 500, pulled.Work{}),
+	}
+)
+
 func one(status string) []string { return []string{status} }
 
 // works returns the request of a FUNCTION job that takes from to to milliseconds. more are further pairs of the
@@ -105,6 +128,18 @@ func works(from, to int, more ...any) func(*rand.Rand, string, string) map[strin
 			}
 		}
 		request["jobType"], request["payload"] = "FUNCTION", map[string]any{"url": witness + "/work", "data": t}
+		return request
+	}
+}
+
+// pulls returns the request of a job for pull workers. In some a handler fails once.
+func pulls(jobType string, to int, work pulled.Work) func(*rand.Rand, string, string) map[string]any {
+	return func(rnd *rand.Rand, key, _ string) map[string]any {
+		request := retries(30, 200)
+		request["jobType"], request["queue"] = jobType, client.TaskQueue
+		work := work
+		work.Key, work.MS, work.FailAttempts = key, rnd.IntN(to), rnd.IntN(4)/3
+		request["payload"] = work
 		return request
 	}
 }
