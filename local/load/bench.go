@@ -41,6 +41,7 @@ func newBench() *cobra.Command {
 	flags.Float64Var(&o.SoakRate, "soak-rate", 0, "its jobs a second; 0: 70 % of the measured maximum")
 	flags.IntVar(&o.SoakBatch, "soak-batch", 500, "its jobs in a POST: as many as the maximum is measured with")
 	flags.IntVar(&o.OldJobs, "old-jobs", 1_000_000, "from which the retention part deletes")
+	flags.IntVar(&o.Waiting, "waiting", 10_000, "jobs of the waits part that wait for an event at once")
 	flags.StringSliceVar(&o.Neighbours, "neighbours", nil, "the cases of that part; default: all")
 	flags.StringToStringVar(&o.Postgres, "postgres", nil, "settings of PostgreSQL beside those of make run, as name=value")
 	return cmd

@@ -50,7 +50,7 @@ func padded(jobType, queue string, bytes int) string {
 // Parts names every part, in the order of measurement.
 var Parts = []string{
 	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "kits",
-	"payload", "retention", "audit", "http", "neighbours", "peers",
+	"waits", "payload", "retention", "audit", "http", "neighbours", "peers",
 }
 
 // Options select what is measured, and for how long.
@@ -70,6 +70,7 @@ type Options struct {
 	SoakRate    float64           // 0: 70 % of the measured maximum
 	SoakBatch   int               // jobs in a POST of the soak
 	OldJobs     int               // that retention has to delete
+	Waiting     int               // jobs that wait for an event at once
 	Neighbours  []string          // the cases of that part; empty: all
 	Postgres    map[string]string // settings of the server, beside those of make run
 
@@ -145,8 +146,8 @@ func (b *bench) measure(ctx context.Context) error {
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
-		"kits": b.kits, "payload": b.payload, "retention": b.retention, "audit": b.audit, "http": b.overHTTP,
-		"neighbours": b.neighbours, "peers": b.peers,
+		"kits": b.kits, "waits": b.waits, "payload": b.payload, "retention": b.retention, "audit": b.audit,
+		"http": b.overHTTP, "neighbours": b.neighbours, "peers": b.peers,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

@@ -72,6 +72,7 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
 	}
 	tableKits(line, asked("kits"), r.Kits)
+	tableWaits(line, asked("waits"), r.Waits)
 	if p := r.Payload; p != nil && asked("payload") {
 		tableThroughput(line, p.Throughput)
 		tableLatencies(line, p.Latency)
@@ -235,6 +236,17 @@ func tableKits(line func(what, format string, args ...any), asked bool, k *figur
 		rounds := slices.Sorted(slices.Values(k.Seconds[kit]))
 		line(fmt.Sprintf("%d no-ops with %d slots, kit in %s", k.Jobs, k.Slots, kit), "%.2f s", rounds)
 	}
+}
+
+func tableWaits(line liner, asked bool, w *figures.Waits) {
+	if w == nil || !asked {
+		return
+	}
+	line("event that is there, in the handler", "%s", w.Asked)
+	line(fmt.Sprintf("%d jobs that wait for an event", w.Jobs),
+		"%d of %d slots; %.0f bytes each in the worker, %.0f in the functions",
+		w.Taken, w.Slots, w.WorkerBytes, w.FunctionsBytes)
+	line("the same, woken", "%d jobs, all ended %.1f s after the first event", w.Woken, w.Seconds)
 }
 
 func tableNeighbours(line func(what, format string, args ...any), asked bool, neighbours []figures.Neighbour) {

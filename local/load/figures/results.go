@@ -25,6 +25,7 @@ type Results struct {
 	Outbox     *Outbox     `json:"outbox,omitempty"`
 	Pull       *Pull       `json:"pull,omitempty"`
 	Kits       *Kits       `json:"kits,omitempty"`
+	Waits      *Waits      `json:"waits,omitempty"`
 	Payload    *Payload    `json:"payload,omitempty"`
 	Retention  *Retention  `json:"retention,omitempty"`
 	Audit      *Audit      `json:"audit,omitempty"`
@@ -281,6 +282,18 @@ type Kits struct {
 	Jobs    int                  `json:"jobs"`
 	Slots   int                  `json:"slots"`
 	Seconds map[string][]float64 `json:"seconds"` // of each round, by language
+}
+
+// Waits is what an event costs that is there when a handler asks for it, and what jobs cost that wait for one.
+type Waits struct {
+	Asked          Distribution `json:"asked"`                   // in the handler
+	Jobs           int          `json:"jobs"`                    // that wait at once
+	Slots          int          `json:"slots"`                   // of the worker
+	Taken          int          `json:"taken"`                   // of these, by the jobs that wait
+	WorkerBytes    float64      `json:"worker_bytes_per_job"`    // of its heap
+	FunctionsBytes float64      `json:"functions_bytes_per_job"` // of the memory of their process
+	Woken          int          `json:"woken"`
+	Seconds        float64      `json:"seconds"` // from the first event to the end of all jobs
 }
 
 // Pull compares jobs that pull workers run with the same jobs run by the function runjob.
