@@ -48,6 +48,8 @@ type fixture struct {
 	producer *kafkaevent.Producer
 	queue    string
 
+	repeating sync.WaitGroup // requests to cancel
+
 	mu        sync.Mutex
 	cond      sync.Cond
 	published []jobevent.Item
@@ -71,7 +73,10 @@ func newFixture(t *testing.T) *fixture {
 	if x.producer, err = kafkaevent.NewProducer(x.kafka); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(x.producer.Close)
+	t.Cleanup(func() {
+		x.repeating.Wait() // the test's context has ended
+		x.producer.Close()
+	})
 	return x
 }
 
@@ -226,12 +231,22 @@ func (x *fixture) cancel(run jobevent.Run) {
 	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
 		Function: "command", ID: "cancel-" + run.JobID.String(), JobID: run.JobID, TraceID: uuid.New(),
 	}, jobevent.AttemptCancel{JobID: run.JobID, Attempt: run.Attempt})
-	if err == nil {
-		err = x.producer.Publish(x.t.Context(), []event.Event{e.Alone()})
-	}
 	if err != nil {
 		x.t.Fatal(err)
 	}
+	publish := func() error { return x.producer.Publish(x.t.Context(), []event.Event{e.Alone()}) }
+	if err := publish(); err != nil {
+		x.t.Fatal(err)
+	}
+	x.repeating.Go(func() { // as the scheduler does: a worker reads requests from the moment it has connected
+		for again := time.NewTicker(100 * time.Millisecond); publish() == nil; {
+			select {
+			case <-again.C:
+			case <-x.t.Context().Done():
+				return
+			}
+		}
+	})
 }
 
 // post sends what a gateway sends, and reads the answer into out.
