@@ -9,6 +9,7 @@ test('an admin of the installation sees what all owners have, and acts for one o
   const find = async (text: string) => {
     await bar.getByRole('button', { name: /^Owner:/ }).click();
     await bar.getByLabel('Owner to act for').fill(text);
+    await expect(bar.getByRole('option').filter({ hasText: text }).first()).toBeVisible(); // what Enter chooses
   };
   await open('/dead', site.admin);
   await expect(main.getByText('DEMO.BROKEN').first()).toBeVisible(); // of acme
