@@ -42,6 +42,11 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 	if got := h.workers()[0]; !got.Draining || got.Drained { // until its heartbeat has followed
 		t.Errorf("undone: %+v", got)
 	}
+	drain(http.MethodPut)
+	if got := h.workers()[0]; !got.Draining || got.Drained { // its heartbeat is about the drain before
+		t.Errorf("drained again: %+v", got)
+	}
+	drain(http.MethodDelete)
 	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4})
 	if got := h.workers()[0]; got.Draining {
 		t.Errorf("after that: %+v", got)

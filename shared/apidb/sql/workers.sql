@@ -26,9 +26,10 @@ where kind = 'worker' and updated_at < now() - interval '1 minute'
 -- name: WorkerIsKnown :one
 select exists (select from workers where worker_id = @worker_id)::boolean;
 
+-- A heartbeat from before the order to drain may be about an earlier drain.
 -- name: WorkersAll :many
 select w.worker_id, w.seen_at, (w.seen_at > now() - interval '10 s')::boolean as live, w.beat,
-    coalesce(c.paused, false)::boolean as draining
+    coalesce(c.paused, false)::boolean as draining, coalesce(c.paused and w.seen_at > c.updated_at, false)::boolean as seen_draining
 from workers w
 left join controls c on c.kind = 'worker' and c.name = w.worker_id
 order by w.worker_id;
