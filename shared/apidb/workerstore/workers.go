@@ -18,10 +18,10 @@ import (
 // Worker is a worker's latest heartbeat.
 type Worker struct {
 	jobevent.Heartbeat
-	SeenAt time.Time
-	Live   bool // seen within the last 10 s
-	Drain  bool // it was ordered to drain; its heartbeat follows
-	Since  bool // the heartbeat has arrived since that order
+	SeenAt   time.Time
+	Live     bool // seen within the last 10 s
+	Drain    bool // it was ordered to drain; its heartbeat follows
+	Answered bool // a heartbeat has arrived since that order
 }
 
 // SeenBy removes what the pull workers of other owners ask for: their job types and slots.
@@ -47,7 +47,7 @@ func (w *Worker) SeenBy(owner apidb.Owner) {
 func (w *Worker) Draining() bool { return w.Drain || w.Heartbeat.Draining }
 
 // Drained reports whether a draining worker has no attempt left.
-func (w *Worker) Drained() bool { return w.Since && w.Heartbeat.Drained }
+func (w *Worker) Drained() bool { return w.Answered && w.Heartbeat.Drained }
 
 // HeldJob describes a job that a worker holds.
 type HeldJob struct {
@@ -111,7 +111,7 @@ func (s *Store) List(ctx context.Context) ([]Worker, error) {
 	workers := make([]Worker, len(rows))
 	for i, row := range rows {
 		workers[i].SeenAt, workers[i].Live = row.SeenAt, row.Live
-		workers[i].Drain, workers[i].Since = row.Draining, row.SeenDraining
+		workers[i].Drain, workers[i].Answered = row.Draining, row.SeenDraining
 		if err := json.Unmarshal(row.Beat, &workers[i].Heartbeat); err != nil {
 			return nil, fmt.Errorf("read heartbeat of worker %s: %w", row.WorkerID, err)
 		}
