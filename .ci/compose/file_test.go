@@ -179,12 +179,19 @@ func settings(t *testing.T) map[string]map[string]bool {
 			title, _, _ = strings.Cut(title, " (")
 			sections = strings.Split(strings.Replace(title, "Every function", "", 1), ", ")
 		}
+		var names []string
 		if cells := strings.Split(line, "|"); len(cells) > 3 {
-			for _, section := range sections {
-				if known[section] == nil {
-					known[section] = map[string]bool{}
-				}
-				known[section][strings.TrimSpace(cells[1])] = true
+			names = []string{strings.TrimSpace(cells[1])}
+		} else if also, ok := strings.CutPrefix(line, "Also, as described under "); ok { // that section describes them
+			_, list, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(also), "."), ": ")
+			names = strings.Split(list, ", ")
+		}
+		for _, section := range sections {
+			if known[section] == nil {
+				known[section] = map[string]bool{}
+			}
+			for _, name := range names {
+				known[section][name] = true
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -114,9 +115,12 @@ func fail(err error) {
 var secretName = regexp.MustCompile(`(PASSWORD|SECRETS?|API_KEY|TOKEN|DATABASE_URL)$`)
 
 func table(page *bytes.Buffer, title string, configs ...any) {
+	begin := ""
 	if title != "" {
-		fmt.Fprintf(page, "\n## %s\n\n| variable | default | meaning |\n|---|---|---|\n", title)
+		fmt.Fprintf(page, "\n## %s\n", title)
+		begin = "\n| variable | default | meaning |\n|---|---|---|\n"
 	}
+	also := map[string][]string{} // by the section that describes them
 	for _, cfg := range configs {
 		for field := range reflect.Indirect(reflect.ValueOf(cfg)).Type().Fields() {
 			name := field.Tag.Get("envconfig")
@@ -134,7 +138,21 @@ func table(page *bytes.Buffer, title string, configs ...any) {
 				fail(fmt.Errorf("setting %s is a secret by its name, and not by its type", name))
 			}
 			names = append(names, name)
-			fmt.Fprintf(page, "| %s | %s | %s |\n", name, value, field.Tag.Get("desc"))
+			row := fmt.Sprintf("| %s | %s | %s |\n", name, value, field.Tag.Get("desc"))
+			if above := rows[row]; above != "" {
+				also[above] = append(also[above], name)
+				continue
+			}
+			rows[row] = title
+			page.WriteString(begin + row)
+			begin = ""
 		}
 	}
+	for _, above := range slices.Sorted(maps.Keys(also)) {
+		fmt.Fprintf(page, "\nAlso, as described under %s: %s.\n", above, strings.Join(also[above], ", "))
+	}
 }
+
+// rows are those of the page, each with the title of its section: a setting that several functions read is described
+// once.
+var rows = map[string]string{}
