@@ -32,7 +32,7 @@ type Config struct {
 
 	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace; empty: no link"`
 
-	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs; it is read again when it changes; empty: no hook"`
+	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs; empty: no hook"`
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 

@@ -35,7 +35,7 @@ type Config struct {
 	DatabasesFile string       `envconfig:"RELAY_DATABASES_FILE" desc:"a file with the addresses of databases that have an outbox, a line each; lines that begin with # are none; read at the start"`
 	Database      secret.Text  `envconfig:"RELAY_DATABASE_URL" infile:"file:" desc:"the address of one such database, instead of a file or beside it"`
 	GatewayURL    string       `envconfig:"GATEWAY_URL" default:"http://localhost:8080" desc:"where the gateway is"`
-	GatewayCAFile string       `envconfig:"GATEWAY_CA_FILE" desc:"PEM of the CAs by which the gateway is known; empty: whom the system trusts; read again when it changes"`
+	GatewayCAFile string       `envconfig:"GATEWAY_CA_FILE" desc:"PEM of the CAs that verify the gateway; empty: the system's CAs"`
 	Databases     secret.Texts `ignored:"true"` // further addresses
 	APIKey        secret.Text  `envconfig:"GATEWAY_API_KEY" desc:"the API key with which jobs are submitted, with the role submit: its owner is the jobs' owner"`
 }

@@ -46,7 +46,7 @@ type Config struct {
 
 	Sink        string `envconfig:"K_SINK" desc:"URL that takes events over HTTP in place of topics; an event that it refuses for good is dropped, and the status of its job held back"`
 	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs that verify K_SINK, as Knative provides it; empty: the system's CAs"`
-	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file with the same, read again when it changes"`
+	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file with the same"`
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON with extensions to add to events for K_SINK"`
 
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
@@ -54,7 +54,7 @@ type Config struct {
 	StatusEvents  StatusEvents  `envconfig:"STATUS_EVENTS" default:"each" desc:"which statuses of jobs are published on job-status, or to K_SINK as job.status.v1, for consumers of your own: each, ends (COMPLETED, FAILED, CANCELLED, and deletions) or none; the API, its streams and callbacks need none"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
-	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: no event is signed or verified"`
+	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; empty: no event is signed or verified"`
 	EventSign     string `envconfig:"EVENT_SIGN" default:"http" desc:"which events are signed, if there are keys: http, those to K_SINK, or all, those to topics too"`
 	EventVerify   string `envconfig:"EVENT_VERIFY" default:"http" desc:"which events must be signed, if there are keys: http, those over HTTP (unsigned ones get 403), all, those from topics too (unsigned ones go to the dead letters), or off, until every function signs"`
 

@@ -17,9 +17,9 @@ import (
 
 // TLS has the files with which HTTP is served. They are read again when they change.
 type TLS struct {
-	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of the function's certificate and its intermediates: HTTP is served as https, with probes and metrics, and K_SINK gets it as a client certificate on request; read again when it changes"`
-	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
-	ClientCAFile string `envconfig:"TLS_CLIENT_CA_FILE" desc:"PEM of the CAs of permitted clients: clients without such a certificate get 403, except for probes; read again when it changes"`
+	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of the function's certificate and its intermediates: HTTP is served as https, with probes and metrics, and K_SINK gets it as a client certificate on request"`
+	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of the certificate's key"`
+	ClientCAFile string `envconfig:"TLS_CLIENT_CA_FILE" desc:"PEM of the CAs of permitted clients: clients without such a certificate get 403, except for probes"`
 }
 
 func (c TLS) cert() tlsfiles.File { return tlsfiles.File{Setting: "TLS_CERT_FILE", Path: c.CertFile} }

@@ -53,9 +53,9 @@ type Config struct {
 	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"-1" desc:"of the topics that JobWeaver creates; -1: the brokers' default.replication.factor"`
 
 	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"use TLS to the brokers"`
-	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of the CAs that verify the brokers, read again when it changes; empty: the system's CAs"`
-	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of the client certificate, if the brokers require one; read again when it changes"`
-	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
+	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of the CAs that verify the brokers; empty: the system's CAs"`
+	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of the client certificate, if the brokers require one"`
+	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of the certificate's key"`
 
 	SASLMechanism    string      `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; empty: none"`
 	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"user name at the brokers"`

@@ -21,7 +21,7 @@ const Setting = "ENCRYPTION_KEYSET_FILE"
 
 // Config is the setting.
 type Config struct {
-	File string `envconfig:"ENCRYPTION_KEYSET_FILE" desc:"Tink keyset (jobweaver keyset create) that seals payloads, outputs, errors and log lines; read again when it changes; empty: nothing is sealed"`
+	File string `envconfig:"ENCRYPTION_KEYSET_FILE" desc:"Tink keyset (jobweaver keyset create) that seals payloads, outputs, errors and log lines; empty: nothing is sealed"`
 }
 
 // Why a value does not open.

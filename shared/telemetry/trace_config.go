@@ -39,9 +39,9 @@ type TraceConfig struct {
 	Compression       string `envconfig:"OTEL_EXPORTER_OTLP_COMPRESSION" desc:"gzip or none"`
 	TracesCompression string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION" desc:"the same, for traces"`
 
-	CertificateFile string `envconfig:"OTEL_EXPORTER_OTLP_CERTIFICATE" desc:"a file with the PEM of the CAs that verify the collector; empty: the system's CAs; read again when it changes"`
-	ClientCertFile  string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE" desc:"a file with the PEM of the client certificate for the collector; read again when it changes"`
-	ClientKeyFile   string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_KEY" desc:"a file with the PEM of its key; read again when it changes"`
+	CertificateFile string `envconfig:"OTEL_EXPORTER_OTLP_CERTIFICATE" desc:"a file with the PEM of the CAs that verify the collector; empty: the system's CAs"`
+	ClientCertFile  string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE" desc:"a file with the PEM of the client certificate for the collector"`
+	ClientKeyFile   string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_KEY" desc:"a file with the PEM of its key"`
 
 	Sampler    string `envconfig:"OTEL_TRACES_SAMPLER" default:"parentbased_always_on" desc:"which traces are kept: always_on, always_off, traceidratio, or parentbased_ and one of these, with which the client's traceparent decides"`
 	SamplerArg string `envconfig:"OTEL_TRACES_SAMPLER_ARG" desc:"for traceidratio: the part that is kept, 0 to 1; 1"`
