@@ -20,7 +20,7 @@ import (
 // Layout is where an installation has its tables: in three databases, or in three schemas of one.
 type Layout struct {
 	Installation installation.Name `envconfig:"INSTALLATION"`
-	Schemas      bool              `envconfig:"DATABASE_SCHEMAS" desc:"true: three schemas of the database in DATABASE_URL, instead of three databases; from the first start on, and the same for migrate and after-restore"`
+	Schemas      bool              `envconfig:"DATABASE_SCHEMAS" desc:"true: three schemas of the database in DATABASE_URL, instead of three databases; from the first start on"`
 }
 
 // Sets returns the schemas of the installation.

@@ -18,9 +18,9 @@ import (
 type Config struct {
 	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication; allowed only if HTTP listens on a loopback address"`
 
-	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is stored at the start as an installation administrator's, unless it was revoked"`
+	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an administrator's API key of the installation, stored at the start unless it was revoked"`
 
-	KeyMaxAge time.Duration `envconfig:"KEY_MAX_AGE" desc:"longest lifetime of an API key that is made or rotated from now on, for example 2160h: a key without expiresAt gets it, and a later expiresAt is refused; 0: keys may live forever"`
+	KeyMaxAge time.Duration `envconfig:"KEY_MAX_AGE" desc:"longest lifetime of an API key that is made or rotated from now on, such as 2160h: a key without expiresAt gets it, and a later expiresAt is refused; 0: keys may live forever"`
 
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
@@ -30,9 +30,9 @@ type Config struct {
 
 	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: the audit log also records reads of payloads, outputs and log lines"`
 
-	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace; empty: no link"`
+	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace"`
 
-	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs; empty: no hook"`
+	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs"`
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 

@@ -19,9 +19,9 @@ type Config struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`
 	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: forever"`
-	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long the tombstone of a deleted job is kept, so that old records do not bring the job back; longer than topics keep records"`
+	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long the tombstone of a deleted job is kept, longer than topics keep records"`
 	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"720h" desc:"how long entries of the audit log are kept, at least 720h; 0: forever"`
-	Events    time.Duration `envconfig:"RETAIN_EVENTS" default:"168h" desc:"how long an event for handlers that wait is kept for those that begin to wait for it later, at least 24h; 0: forever"`
+	Events    time.Duration `envconfig:"RETAIN_EVENTS" default:"168h" desc:"how long an event is kept for handlers that begin to wait for it later, at least 24h; 0: forever"`
 	Rejected  time.Duration `envconfig:"RETAIN_REJECTED" default:"720h" desc:"how long rejected records are kept, at least 24h; 0: forever; only the newest 10,000, and 256 MiB, are kept"`
 }
 

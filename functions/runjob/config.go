@@ -21,7 +21,7 @@ type Config struct {
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
 	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long running attempts may continue when a worker stops"`
 
-	SettleLinger time.Duration `envconfig:"SETTLE_LINGER" default:"25ms" desc:"how long an outcome may wait to be stored together with others, while others are frequent and no job is known to wait for it; 0: never"`
+	SettleLinger time.Duration `envconfig:"SETTLE_LINGER" default:"25ms" desc:"how long a frequent outcome may wait to be stored together with others; 0: never"`
 
 	Build string `envconfig:"BUILD_ID" desc:"the build of a worker's handlers, on which jobs with keepBuild stay; empty: the release of JobWeaver"`
 

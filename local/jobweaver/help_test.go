@@ -225,10 +225,10 @@ func (b flagBlock) reference(has []string) string {
 		}
 	}
 	switch {
-	case strings.HasPrefix(b.title, "as in ") || len(without) > 2:
+	case len(without) > 3 || len(without) > len(with):
 		return "      " + b.title + ": " + strings.Join(with, " ")
 	case len(without) > 0:
-		return "      " + b.title + ", without " + strings.Join(without, ", ")
+		return "      " + b.title + ", all but " + strings.Join(without, " ")
 	}
 	return "      " + b.title
 }

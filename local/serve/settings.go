@@ -28,7 +28,7 @@ type Settings struct {
 	SchedulerDirect secret.Text `envconfig:"SCHEDULER_DATABASE_DIRECT_URL" infile:"file:" desc:"the same for SCHEDULER_DATABASE_URL"`
 	WorkerDirect    secret.Text `envconfig:"WORKER_DATABASE_DIRECT_URL" infile:"file:" desc:"the same for WORKER_DATABASE_URL"`
 
-	BrokerMemory int `envconfig:"BROKER_MEMORY" default:"128" desc:"MiB of events that the broker of the process keeps at most, if KAFKA_BROKERS is not set; events beyond it are deleted, and published again later"`
+	BrokerMemory int `envconfig:"BROKER_MEMORY" default:"128" desc:"MiB of events that the broker of the process keeps at most, if KAFKA_BROKERS is not set; what is beyond is published again later"`
 
 	PullPort int `envconfig:"PULL_PORT" desc:"port on which pull serves gateways of other processes, whose PULL_URL names it; 0: only the gateway of this process"`
 

@@ -36,9 +36,9 @@ type Config struct {
 	Host string `envconfig:"HOST" desc:"address on which HTTP listens; empty: all addresses"`
 	Port int    `envconfig:"PORT" default:"8080" desc:"port on which HTTP listens; 0: any free one"`
 
-	MetricsPort int `envconfig:"METRICS_PORT" desc:"port on which HTTP serves only /metrics, without a key, at the address and with the TLS files of PORT, so that a firewall can admit Prometheus to it and to nothing else; 0: /metrics is on PORT"`
+	MetricsPort int `envconfig:"METRICS_PORT" desc:"port of its own for /metrics, without a key, at the address and with the TLS files of PORT; 0: /metrics is on PORT"`
 
-	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, allowed in the Host header; other requests get 421, except probes; empty: any, since a web page under another name needs a key there"`
+	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, allowed in the Host header; other requests get 421, except probes; empty: any"`
 
 	Kafka kafkaevent.Config     `ignored:"true"` // read separately, with its own names
 	TLS   TLS                   `ignored:"true"` // likewise
@@ -50,7 +50,7 @@ type Config struct {
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON with extensions to add to events for K_SINK"`
 
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
-	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until the events that follow from its event are published; after that the function answers and continues to publish for a minute; shorter than the caller's timeout"`
+	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until the events that follow are published; then the function goes on publishing for a minute; shorter than the caller's timeout"`
 	StatusEvents  StatusEvents  `envconfig:"STATUS_EVENTS" default:"each" desc:"which statuses of jobs are published on job-status, or to K_SINK as job.status.v1, for consumers of your own: each, ends (COMPLETED, FAILED, CANCELLED, and deletions) or none; the API, its streams and callbacks need none"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
@@ -64,7 +64,7 @@ type Config struct {
 	ShutdownGrace time.Duration `envconfig:"SHUTDOWN_GRACE" default:"30s" desc:"how long a stop may take"`
 	ShutdownDelay time.Duration `envconfig:"SHUTDOWN_DELAY" default:"1s" desc:"how long HTTP is still served after the stop signal and the last request since"`
 
-	ReadinessGrace time.Duration `envconfig:"READINESS_GRACE" default:"10s" desc:"how long the database, the brokers or K_SINK may be away before the readiness probe fails; it succeeds again with their first answer"`
+	ReadinessGrace time.Duration `envconfig:"READINESS_GRACE" default:"10s" desc:"how long the database, the brokers or K_SINK may be away before the readiness probe fails"`
 	StuckAfter     time.Duration `envconfig:"STUCK_AFTER" default:"10m" desc:"how long one handler or tick may take, while no dependency is away, before the liveness probe fails"`
 
 	Queues []string `envconfig:"QUEUES" default:"default" desc:"the queues, separated by commas"`

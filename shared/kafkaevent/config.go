@@ -46,7 +46,7 @@ const BrokersDefault = -1
 
 // Config has the addresses of the brokers and how to connect to them. Only Brokers is required.
 type Config struct {
-	Installation installation.Name `envconfig:"INSTALLATION" desc:"name of this installation, if others use the same brokers or the same PostgreSQL: topics, groups and the client id are NAME.… at the brokers, and serve and migrate make databases and roles NAME_jobweaver_…; up to 20 of a-z, 0-9 and _; all processes have the same, from the first start on"`
+	Installation installation.Name `envconfig:"INSTALLATION" desc:"name of this installation, if others use the same brokers or PostgreSQL: the beginning of the names of topics, groups, databases and roles; up to 20 of a-z, 0-9 and _; the same for all processes, from the first start on"`
 
 	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
 	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"client id at the brokers"`

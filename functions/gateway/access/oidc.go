@@ -28,7 +28,7 @@ type OIDCConfig struct {
 	RolesClaim string   `envconfig:"OIDC_ROLES_CLAIM" default:"roles" desc:"claim that lists roles, or a JSON pointer, such as /realm_access/roles; unknown roles are ignored"`
 	Roles      []string `envconfig:"OIDC_ROLES" desc:"roles of a token without that claim"`
 
-	ClientID string   `envconfig:"OIDC_CLIENT_ID" desc:"client id of the dashboard at the issuer: a public client that must use PKCE, with the gateway's own address and the path /login as its redirect URL; empty: users log in with API keys only"`
+	ClientID string   `envconfig:"OIDC_CLIENT_ID" desc:"client id of the dashboard at the issuer (docs/security.md); empty: users log in with API keys only"`
 	Scopes   []string `envconfig:"OIDC_SCOPES" default:"openid" desc:"scopes that the dashboard requests; they must include openid"`
 }
 

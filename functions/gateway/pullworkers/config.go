@@ -8,7 +8,7 @@ import (
 
 // Config has the addresses of the instances that hand out attempts.
 type Config struct {
-	URLs       []string `envconfig:"PULL_URL" desc:"URLs of the function pull, to which /api/workers/claim, heartbeat and settle are passed on; each address to which a name resolves is an instance; empty: there are no pull workers"`
+	URLs       []string `envconfig:"PULL_URL" desc:"URLs of the function pull; each address to which a name resolves is an instance; empty: there are no pull workers"`
 	ClaimLimit int      `envconfig:"PULL_CLAIM_LIMIT" default:"1000" desc:"claims of pull workers of each owner that are held at once; more are answered 429"`
 }
 
