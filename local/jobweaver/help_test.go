@@ -225,7 +225,7 @@ func (b flagBlock) reference(has []string) string {
 		}
 	}
 	switch {
-	case len(without) > 3 || len(without) > len(with):
+	case len(without) > 3 || len(without) >= len(with):
 		return "      " + b.title + ": " + strings.Join(with, " ")
 	case len(without) > 0:
 		return "      " + b.title + ", all but " + strings.Join(without, " ")
