@@ -126,6 +126,7 @@ func read(cmd *cobra.Command, paragraphs []string) *section {
 		case !usage:
 			s.about = append(s.about, paragraph)
 		case title == "Flags":
+			body = strings.ReplaceAll(body, ": RFC 3339, or an age such as 90m or 3d", "") // the head has it
 			s.flags = slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool {
 				return cmd.HasParent() && strings.Contains(line, "-h, --help ")
 			})
