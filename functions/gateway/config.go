@@ -25,12 +25,12 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
-	Aliases        bool `envconfig:"ALIASES" default:"true" desc:"false: the paths and names of other systems, such as POST /jobs and maxAttempts, are not known"`
+	Aliases        bool `envconfig:"ALIASES" default:"true" desc:"false: the paths and names of other systems are not known"`
 	AliasCallbacks bool `envconfig:"ALIAS_CALLBACKS" desc:"true: POST /jobs/callback needs neither attempt nor secret; any client that reaches it can end a job that waits for a callback"`
 
 	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: the audit log also records reads of payloads, outputs and log lines"`
 
-	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace"`
+	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, such as https://jaeger.example.org/trace/{traceId}, to which the dashboard links each job"`
 
 	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs"`
 

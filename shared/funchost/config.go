@@ -51,7 +51,7 @@ type Config struct {
 
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
 	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until the events that follow are published; then the function goes on publishing for a minute; shorter than the caller's timeout"`
-	StatusEvents  StatusEvents  `envconfig:"STATUS_EVENTS" default:"each" desc:"which statuses of jobs are published on job-status, or to K_SINK as job.status.v1, for consumers of your own: each, ends (COMPLETED, FAILED, CANCELLED, and deletions) or none; the API, its streams and callbacks need none"`
+	StatusEvents  StatusEvents  `envconfig:"STATUS_EVENTS" default:"each" desc:"which statuses of jobs are published on job-status, or to K_SINK as job.status.v1, for consumers of your own: each, ends (COMPLETED, FAILED, CANCELLED, and deletions) or none"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
 	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; empty: no event is signed or verified"`

@@ -11,7 +11,7 @@ import (
 
 // Config has the setting.
 type Config struct {
-	URL string `envconfig:"PUBLIC_URL" desc:"URL at which clients reach the API and the dashboard, if a proxy has them below a path, as in https://example.org/jobs; CALLBACK_URL is made from it"`
+	URL string `envconfig:"PUBLIC_URL" desc:"URL at which clients reach the API and the dashboard, if a proxy has them below a path; CALLBACK_URL is made from it"`
 }
 
 // basePath is what a path may have: no escapes, which proxies treat differently.

@@ -20,7 +20,7 @@ const (
 
 // Config has the secrets that sign outgoing requests.
 type Config struct {
-	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"secrets that sign calls and deliveries: whsec_ and 24 to 64 bytes of base64, separated by commas; each owner has keys derived from each, so that a new one can be introduced beside the old"`
+	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"secrets that sign calls and deliveries: whsec_ and 24 to 64 bytes of base64, separated by commas; all sign, so that a new one can be introduced beside the old"`
 }
 
 // CallbackConfig has the secrets that authenticate callbacks.
