@@ -28,9 +28,10 @@ func NewTopics() *cobra.Command {
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		Long: `Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES.
 
-It changes no existing topic. It prints how the partitions, the replication, cleanup.policy, max.message.bytes and the
-retention of each differ from what JobWeaver needs, and fails if events would be lost. Its user needs the rights
-Describe and DescribeConfigs on the topics, and Create if one is missing.`,
+With --run-partitions it adds partitions to topics that exist. It changes nothing else of them: it prints how the
+partitions, the replication, cleanup.policy, max.message.bytes and the retention of each differ from what JobWeaver
+needs, and fails if events would be lost. Its user needs the rights Describe and DescribeConfigs on the topics, and
+Create if one is missing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if partitions < jobevent.RunPartitions || partitions > jobevent.MaxRunPartitions {
 				return cli.Usage("--run-partitions must be from %d to %d", jobevent.RunPartitions, jobevent.MaxRunPartitions)
