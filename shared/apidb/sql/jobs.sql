@@ -17,59 +17,43 @@ select now()::timestamptz as created_at;
 
 -- Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
 -- even if only from an earlier job of the same batch. now() is one instant for the whole statement, so a delay counts
--- from created_at.
+-- from created_at. The columns that few jobs have are in one JSON value a job; null: it has none of them.
 -- name: JobInsertMany :many
 with input as (
     select
-        unnest(@job_ids::uuid[])                                      as job_id,
-        unnest(@trace_ids::uuid[])                                    as trace_id,
-        unnest(@owner_ids::text[])                                    as owner_id,
-        unnest(@job_types::text[])                                    as job_type,
-        unnest(@queues::text[])                                       as queue,
-        unnest(@payloads::json[])                                     as payload,
-        unnest(@specs::json[])                                        as spec,
-        nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z')        as run_at,
-        nullif(unnest(@delays_ms::bigint[]), 0)                       as delay_ms,
-        unnest(@tags::text[])::text[]                                 as tags,
-        nullif(unnest(@idempotency_keys::text[]), '')                 as idempotency_key,
-        unnest(@request_hashes::bytea[])                              as request_hash,
-        nullif(unnest(@event_sources::text[]), '')                    as event_source,
-        nullif(unnest(@event_ids::text[]), '')                        as event_id,
-        unnest(@event_owners::text[])                                 as event_owner,
-        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z')    as expires_at,
-        nullif(unnest(@ordering_keys::text[]), '')                    as ordering_key,
-        nullif(unnest(@fairness_keys::text[]), '')                    as fairness_key,
-        nullif(unnest(@order_numbers::bigint[]), 0)                   as order_number,
-        nullif(unnest(@order_afters::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest(@runs_anyways::boolean[]), false)               as runs_anyway,
-        nullif(unnest(@callback_urls::text[]), '')                    as callback_url,
-        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
-        nullif(unnest(@batch_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
-        unnest(@policies::json[])                                     as policies,
-        nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
-        unnest(@inputs::json[])                                       as inputs,
-        unnest(@events::json[])                                       as event,
-        unnest(@for_eachs::json[])                                    as for_each,
-        nullif(unnest(@fan_out_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
-        unnest(@elements::int[])                                      as element
+        unnest(@job_ids::uuid[])                               as job_id,
+        unnest(@trace_ids::uuid[])                             as trace_id,
+        unnest(@owner_ids::text[])                             as owner_id,
+        unnest(@job_types::text[])                             as job_type,
+        unnest(@queues::text[])                                as queue,
+        unnest(@payloads::json[])                              as payload,
+        unnest(@specs::json[])                                 as spec,
+        nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z') as run_at,
+        nullif(unnest(@delays_ms::bigint[]), 0)                as delay_ms,
+        unnest(@tags::text[])::text[]                          as tags,
+        nullif(unnest(@fairness_keys::text[]), '')             as fairness_key,
+        nullif(unnest(@idempotency_keys::text[]), '')          as idempotency_key,
+        unnest(@request_hashes::bytea[])                       as request_hash,
+        unnest(@events::json[])                                as event,
+        unnest(@rests::json[])                                 as rest
 )
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, held, for_each, fan_out_id, element
+    job_id, trace_id, owner_id, job_type, queue, payload, spec, run_at, status, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, event_owner, event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
-    case when idempotency_key is not null then request_hash end,
-    event_source, event_id, event_owner,
-    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
-    for_each, fan_out_id, case when fan_out_id is not null then element end
+    input.job_id, trace_id, owner_id, job_type, queue, payload, spec, due.run_at,
+    case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, coalesce(event_owner, ''), event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 from input
+cross join lateral (select coalesce(input.run_at, now() + interval '1 ms' * delay_ms) as run_at) as due
+cross join lateral json_to_record(rest) as rest (
+    event_source text, event_id text, event_owner text, expires_at timestamptz, ordering_key text, order_number bigint,
+    order_after uuid, after_ids uuid[], runs_anyway boolean, after_conditions text[], inputs json, callback_url text, run_again_of uuid,
+    batch_id uuid, policies json, held boolean, for_each json, fan_out_id uuid, element int
+)
 on conflict do nothing
 returning job_id, run_at, created_at;
 

@@ -259,55 +259,39 @@ func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow,
 const JobInsertMany = `-- name: JobInsertMany :many
 with input as (
     select
-        unnest($1::uuid[])                                      as job_id,
-        unnest($2::uuid[])                                    as trace_id,
-        unnest($3::text[])                                    as owner_id,
-        unnest($4::text[])                                    as job_type,
-        unnest($5::text[])                                       as queue,
-        unnest($6::json[])                                     as payload,
-        unnest($7::json[])                                        as spec,
-        nullif(unnest($8::timestamptz[]), '0001-01-01Z')        as run_at,
-        nullif(unnest($9::bigint[]), 0)                       as delay_ms,
-        unnest($10::text[])::text[]                                 as tags,
-        nullif(unnest($11::text[]), '')                 as idempotency_key,
-        unnest($12::bytea[])                              as request_hash,
-        nullif(unnest($13::text[]), '')                    as event_source,
-        nullif(unnest($14::text[]), '')                        as event_id,
-        unnest($15::text[])                                 as event_owner,
-        nullif(unnest($16::timestamptz[]), '0001-01-01Z')    as expires_at,
-        nullif(unnest($17::text[]), '')                    as ordering_key,
-        nullif(unnest($18::text[]), '')                    as fairness_key,
-        nullif(unnest($19::bigint[]), 0)                   as order_number,
-        nullif(unnest($20::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest($21::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest($22::boolean[]), false)               as runs_anyway,
-        nullif(unnest($23::text[]), '')                    as callback_url,
-        nullif(unnest($24::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
-        nullif(unnest($25::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
-        unnest($26::json[])                                     as policies,
-        nullif(unnest($27::text[]), '{}')::text[]       as after_conditions,
-        unnest($28::json[])                                       as inputs,
-        unnest($29::json[])                                       as event,
-        unnest($30::json[])                                    as for_each,
-        nullif(unnest($31::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
-        unnest($32::int[])                                      as element
+        unnest($1::uuid[])                               as job_id,
+        unnest($2::uuid[])                             as trace_id,
+        unnest($3::text[])                             as owner_id,
+        unnest($4::text[])                             as job_type,
+        unnest($5::text[])                                as queue,
+        unnest($6::json[])                              as payload,
+        unnest($7::json[])                                 as spec,
+        nullif(unnest($8::timestamptz[]), '0001-01-01Z') as run_at,
+        nullif(unnest($9::bigint[]), 0)                as delay_ms,
+        unnest($10::text[])::text[]                          as tags,
+        nullif(unnest($11::text[]), '')             as fairness_key,
+        nullif(unnest($12::text[]), '')          as idempotency_key,
+        unnest($13::bytea[])                       as request_hash,
+        unnest($14::json[])                                as event,
+        unnest($15::json[])                                 as rest
 )
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, held, for_each, fan_out_id, element
+    job_id, trace_id, owner_id, job_type, queue, payload, spec, run_at, status, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, event_owner, event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
-    case when idempotency_key is not null then request_hash end,
-    event_source, event_id, event_owner,
-    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
-    for_each, fan_out_id, case when fan_out_id is not null then element end
+    input.job_id, trace_id, owner_id, job_type, queue, payload, spec, due.run_at,
+    case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, coalesce(event_owner, ''), event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 from input
+cross join lateral (select coalesce(input.run_at, now() + interval '1 ms' * delay_ms) as run_at) as due
+cross join lateral json_to_record(rest) as rest (
+    event_source text, event_id text, event_owner text, expires_at timestamptz, ordering_key text, order_number bigint,
+    order_after uuid, after_ids uuid[], runs_anyway boolean, after_conditions text[], inputs json, callback_url text, run_again_of uuid,
+    batch_id uuid, policies json, held boolean, for_each json, fan_out_id uuid, element int
+)
 on conflict do nothing
 returning job_id, run_at, created_at
 `
@@ -323,28 +307,11 @@ type JobInsertManyParams struct {
 	RunAts          []time.Time
 	DelaysMs        []int64
 	Tags            []string
+	FairnessKeys    []string
 	IdempotencyKeys []string
 	RequestHashes   [][]byte
-	EventSources    []string
-	EventIDs        []string
-	EventOwners     []string
-	ExpiresAts      []time.Time
-	OrderingKeys    []string
-	FairnessKeys    []string
-	OrderNumbers    []int64
-	OrderAfters     []uuid.UUID
-	Afters          []string
-	RunsAnyways     []bool
-	CallbackURLs    []string
-	RunAgainOfs     []uuid.UUID
-	BatchIDs        []uuid.UUID
-	Policies        []json.RawMessage
-	AfterConditions []string
-	Inputs          []json.RawMessage
 	Events          []json.RawMessage
-	ForEachs        []json.RawMessage
-	FanOutIDs       []uuid.UUID
-	Elements        []int32
+	Rests           []json.RawMessage
 }
 
 type JobInsertManyRow struct {
@@ -355,7 +322,7 @@ type JobInsertManyRow struct {
 
 // Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
 // even if only from an earlier job of the same batch. now() is one instant for the whole statement, so a delay counts
-// from created_at.
+// from created_at. The columns that few jobs have are in one JSON value a job; null: it has none of them.
 func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([]JobInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, JobInsertMany,
 		arg.JobIDs,
@@ -368,28 +335,11 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.RunAts,
 		arg.DelaysMs,
 		arg.Tags,
+		arg.FairnessKeys,
 		arg.IdempotencyKeys,
 		arg.RequestHashes,
-		arg.EventSources,
-		arg.EventIDs,
-		arg.EventOwners,
-		arg.ExpiresAts,
-		arg.OrderingKeys,
-		arg.FairnessKeys,
-		arg.OrderNumbers,
-		arg.OrderAfters,
-		arg.Afters,
-		arg.RunsAnyways,
-		arg.CallbackURLs,
-		arg.RunAgainOfs,
-		arg.BatchIDs,
-		arg.Policies,
-		arg.AfterConditions,
-		arg.Inputs,
 		arg.Events,
-		arg.ForEachs,
-		arg.FanOutIDs,
-		arg.Elements,
+		arg.Rests,
 	)
 	if err != nil {
 		return nil, err
