@@ -10,8 +10,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // Name is the function's name.

@@ -85,10 +85,10 @@ var faults = map[string]fault{
 	"a migration that is missing": {"versions", sql("DELETE FROM goose_db_version WHERE version_id > 1"), "it has migration 1, and"},
 	"an index that is not valid":  {"versions", sql("UPDATE pg_index SET indisvalid = false WHERE indrelid = 'jobs'::regclass AND NOT indisprimary"), "is not valid"},
 	"a function that is missing": {"versions", func(t *testing.T, i *Installation) {
-		exec(t, i.api(), "ALTER FUNCTION delete_what_jobs_have RENAME TO another")
+		exec(t, i.api(), "ALTER FUNCTION update_waits RENAME TO another")
 		i.Databases = []Database{{migrations.API, "notify", false, secret.Of(pgtest.As(i.api(), "notify"))}}
 		i.Environments[0].Name = "notify"
-	}, "it lacks delete_what_jobs_have()"},
+	}, "it lacks update_waits()"},
 
 	"commits that a crash loses": {"postgres", sql(onDatabase("ALTER DATABASE %I SET synchronous_commit = off")), "synchronous_commit is off"},
 	"no connections left":        {"postgres", limit(func(l *limits) { l.crowded = 0 }), "connections are in use"},

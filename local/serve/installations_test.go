@@ -141,7 +141,7 @@ func TestAnInstallationInSchemasRestartsAndHasAStandby(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, schema, "alter function delete_what_jobs_have rename to delete_with_jobs; delete from goose_db_version where version_id = "+fmt.Sprint(newest))
+	run(t, schema, "drop function end_before, enter_failures, enter_former_ends, enter_deliveries, update_waits; delete from goose_db_version where version_id = "+fmt.Sprint(newest))
 	again := start(t, at, "", env...)
 	again.untilReady()
 	if !strings.Contains(again.text(), "migrating") {

@@ -92,6 +92,7 @@ GRANT SELECT, DELETE ON events TO jobweaver_projection;
 GRANT SELECT ON waits TO jobweaver_projection;
 GRANT UPDATE (status, done_at, look_at, child, child_end) ON waits TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
+GRANT EXECUTE ON FUNCTION end_before, enter_failures, enter_former_ends, enter_deliveries, update_waits TO jobweaver_projection;
 
 -- Stores commands for the jobs of an operation.
 GRANT SELECT (

@@ -57,11 +57,11 @@ GRANT UPDATE (version, payload, spec, event, last_command, history, moves, outpu
 GRANT DELETE ON jobs, ended TO jobweaver_retention;
 
 -- The function that a CHECK calls at each write, the one that reads outputs for run orders, those that append to a
--- history, the one that finds cohorts, and the one that counts suspects.
+-- history, the one that finds cohorts, and those that count suspects.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
 GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog;
 GRANT EXECUTE ON FUNCTION last_moves, history_with, best_cohorts TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome,
     jobweaver_command, jobweaver_watchdog;
-GRANT EXECUTE ON FUNCTION suspects_free TO jobweaver_dispatch;
+GRANT EXECUTE ON FUNCTION suspects_free, suspects_without_place TO jobweaver_dispatch;

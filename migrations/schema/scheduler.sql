@@ -396,3 +396,26 @@ CREATE OR REPLACE FUNCTION suspects_free(of_queue text, silent_after interval)
  STABLE
 RETURN (WITH live AS (SELECT count(*) AS n FROM workers w WHERE ((w.seen_at > (now() - suspects_free.silent_after)) AND ((w.slots > 0) OR (w.rooms IS NOT NULL)) AND (json_array_length((w.partitions -> suspects_free.of_queue)) > 0))) SELECT (GREATEST(live.n, (1)::bigint) - (SELECT count(*) AS count FROM jobs j WHERE ((j.queue = suspects_free.of_queue) AND (j.lost_count >= 2) AND (j.status = ANY (ARRAY['PENDING'::text, 'QUEUED'::text, 'RUNNING'::text])) AND ((j.status <> 'RUNNING'::text) OR (j.started_at > (now() - '00:10:00'::interval))) AND ((j.status <> 'QUEUED'::text) OR (j.updated_at > (now() - '00:10:00'::interval)) OR (live.n = 0)) AND ((j.status <> 'PENDING'::text) OR (j.updated_at > (now() - '00:01:00'::interval)))))) FROM live)
 ;
+
+CREATE OR REPLACE FUNCTION suspects_without_place(ids uuid[], queues text[], silent_after interval)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE STRICT
+BEGIN ATOMIC
+ WITH suspects AS (
+          SELECT suspect.job_id,
+             suspect.queue,
+             row_number() OVER (PARTITION BY suspect.queue ORDER BY suspect.nth) AS place
+            FROM UNNEST(suspects_without_place.ids, suspects_without_place.queues) WITH ORDINALITY suspect(job_id, queue, nth)
+         ), free AS MATERIALIZED (
+          SELECT asked.queue,
+             suspects_free(asked.queue, suspects_without_place.silent_after) AS places
+            FROM ( SELECT DISTINCT suspects_1.queue
+                    FROM suspects suspects_1) asked
+         )
+  SELECT suspects.job_id
+    FROM (suspects
+      JOIN free ON ((free.queue = suspects.queue)))
+   WHERE (suspects.place > free.places);
+END
+;

@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // NewestOfSchema is what the newest migration brings. Open refuses a database without it.
-const NewestOfSchema = "delete_what_jobs_have()"
+const NewestOfSchema = "update_waits()"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

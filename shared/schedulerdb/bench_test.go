@@ -9,9 +9,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // BenchmarkJob ingests and completes jobs, in batches or one by one, and builds the events. It reports the processor time

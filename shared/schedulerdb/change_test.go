@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 func (h fixture) change(job jobevent.Created, number int, change jobevent.Change) emit.Effects {

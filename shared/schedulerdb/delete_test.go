@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // deletedVersion returns the version of a deleted job from the answer to a report. It fails if the answer is more than

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 func plainBeat(worker string, slots int, partition int32) jobevent.Heartbeat {

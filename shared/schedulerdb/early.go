@@ -9,7 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/nullable"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 func (h fixture) reschedule(job jobevent.Created, number int, at time.Time) emit.Effects {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // fixture is a scheduler's database with short forms of the store's methods.

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // stressSlots is the number of slots of the only worker.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 func TestALostJobRunsAtOnceAfterItsFirstLossAndLaterAfterFurtherOnes(t *testing.T) {

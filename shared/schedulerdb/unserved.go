@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // inLine gives jobs places in the order of a key, with room before each for the jobs of elements.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 // TestTwoHundredWorkersShareAQueue has a topic with a partition for each of 200 workers. All of them get the same

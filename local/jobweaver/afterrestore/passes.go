@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/recoverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 )
 
 type run struct {

@@ -255,19 +255,6 @@ func (t *dependents) refusal() error {
 	return nil
 }
 
-// idsLiteral is PostgreSQL's text form of an array.
-func idsLiteral(ids []uuid.UUID) string {
-	out := make([]byte, 0, 2+37*len(ids))
-	out = append(out, '{')
-	for i, id := range ids {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, id.String()...)
-	}
-	return string(append(out, '}'))
-}
-
 // InsertAllInTx inserts all jobs in a transaction that makes other changes, too, or returns an error as InsertAllJobs
 // does, or ErrCameBetween. Jobs of a flow may depend on each other; all are new.
 func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {

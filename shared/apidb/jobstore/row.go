@@ -116,29 +116,65 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, delayMs(req))
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
-		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
-		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
-		p.EventSources = append(p.EventSources, job.EventSource)
-		p.EventIDs = append(p.EventIDs, job.EventID)
-		p.EventOwners = append(p.EventOwners, job.Whose.ID())
-		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
-		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
 		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
-		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
-		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
-		p.Afters = append(p.Afters, idsLiteral(req.After))
-		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
-		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
-		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
-		p.BatchIDs = append(p.BatchIDs, req.BatchID)
-		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
-		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
-		p.Inputs, p.Events = append(p.Inputs, inputsJSON(req.Inputs)), append(p.Events, req.Event)
-		at := nullable.Value(req.Element)
-		p.ForEachs = append(p.ForEachs, forEachJSON(req.ForEach))
-		p.FanOutIDs, p.Elements = append(p.FanOutIDs, at.FanOut), append(p.Elements, int32(at.Index))
+		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
+		hash := job.RequestHash
+		if req.IdempotencyKey == "" {
+			hash = nil
+		}
+		p.RequestHashes, p.Events = append(p.RequestHashes, hash), append(p.Events, req.Event)
+		p.Rests = append(p.Rests, restOf(job, place))
 	}
 	return p
+}
+
+// columns are the values of a row by the names of their columns, without those that are null.
+type columns map[string]any
+
+func put[T comparable](c columns, name string, value T) {
+	if value != *new(T) {
+		c[name] = value
+	}
+}
+
+func putList[L ~[]T, T any](c columns, name string, list L) {
+	if len(list) > 0 {
+		c[name] = list
+	}
+}
+
+// restOf returns those columns that few jobs have, by their names; nil: the job has none of them.
+func restOf(job *NewJob, place *Accepted) json.RawMessage {
+	req := &job.Request
+	if req.IsPlain() && job.EventID == "" {
+		return nil
+	}
+	c := columns{}
+	put(c, "expires_at", req.ExpiresAt)
+	put(c, "ordering_key", req.LineKey())
+	put(c, "order_number", place.OrderNumber)
+	put(c, "order_after", place.OrderAfter)
+	putList(c, "after_ids", req.After)
+	putList(c, "after_conditions", req.Conditions)
+	put(c, "runs_anyway", req.RunAnyway)
+	putList(c, "inputs", req.Inputs)
+	put(c, "callback_url", req.CallbackURL)
+	put(c, "run_again_of", req.RunAgainOf)
+	put(c, "batch_id", req.BatchID)
+	putList(c, "policies", jobspec.MarshalPolicies(req.Policies))
+	put(c, "held", job.Held())
+	put(c, "for_each", req.ForEach)
+	if job.EventID != "" {
+		c["event_source"], c["event_id"], c["event_owner"] = job.EventSource, job.EventID, job.Whose.ID()
+	}
+	if of := req.Element; of != nil {
+		c["fan_out_id"], c["element"] = of.FanOut, of.Index
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("write columns of job %s: %v", job.JobID, err)) // texts, numbers and JSON only
+	}
+	return b
 }
 
 func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
@@ -190,36 +226,6 @@ func delayMs(req *jobspec.Request) int64 {
 		return req.Debounce.DelayMs
 	}
 	return req.Delay.Milliseconds()
-}
-
-func inputsJSON(inputs []jobevent.Input) json.RawMessage {
-	if len(inputs) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(inputs)
-	if err != nil {
-		panic(fmt.Sprintf("write inputs: %v", err)) // cannot happen with names and ids
-	}
-	return b
-}
-
-func forEachJSON(each *jobspec.ForEach) json.RawMessage {
-	if each == nil {
-		return nil
-	}
-	b, err := json.Marshal(each)
-	if err != nil {
-		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // cannot fail: names and ids only
-	}
-	return b
-}
-
-func conditionsLiteral(conditions []jobstate.Condition) string {
-	texts := make([]string, len(conditions))
-	for i, c := range conditions {
-		texts[i] = string(c)
-	}
-	return arrayLiteral(texts)
 }
 
 var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

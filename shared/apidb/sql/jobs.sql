@@ -17,59 +17,43 @@ select now()::timestamptz as created_at;
 
 -- Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
 -- even if only from an earlier job of the same batch. now() is one instant for the whole statement, so a delay counts
--- from created_at.
+-- from created_at. The columns that few jobs have are in one JSON value a job; null: it has none of them.
 -- name: JobInsertMany :many
 with input as (
     select
-        unnest(@job_ids::uuid[])                                      as job_id,
-        unnest(@trace_ids::uuid[])                                    as trace_id,
-        unnest(@owner_ids::text[])                                    as owner_id,
-        unnest(@job_types::text[])                                    as job_type,
-        unnest(@queues::text[])                                       as queue,
-        unnest(@payloads::json[])                                     as payload,
-        unnest(@specs::json[])                                        as spec,
-        nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z')        as run_at,
-        nullif(unnest(@delays_ms::bigint[]), 0)                       as delay_ms,
-        unnest(@tags::text[])::text[]                                 as tags,
-        nullif(unnest(@idempotency_keys::text[]), '')                 as idempotency_key,
-        unnest(@request_hashes::bytea[])                              as request_hash,
-        nullif(unnest(@event_sources::text[]), '')                    as event_source,
-        nullif(unnest(@event_ids::text[]), '')                        as event_id,
-        unnest(@event_owners::text[])                                 as event_owner,
-        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z')    as expires_at,
-        nullif(unnest(@ordering_keys::text[]), '')                    as ordering_key,
-        nullif(unnest(@fairness_keys::text[]), '')                    as fairness_key,
-        nullif(unnest(@order_numbers::bigint[]), 0)                   as order_number,
-        nullif(unnest(@order_afters::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest(@runs_anyways::boolean[]), false)               as runs_anyway,
-        nullif(unnest(@callback_urls::text[]), '')                    as callback_url,
-        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
-        nullif(unnest(@batch_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
-        unnest(@policies::json[])                                     as policies,
-        nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
-        unnest(@inputs::json[])                                       as inputs,
-        unnest(@events::json[])                                       as event,
-        unnest(@for_eachs::json[])                                    as for_each,
-        nullif(unnest(@fan_out_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
-        unnest(@elements::int[])                                      as element
+        unnest(@job_ids::uuid[])                               as job_id,
+        unnest(@trace_ids::uuid[])                             as trace_id,
+        unnest(@owner_ids::text[])                             as owner_id,
+        unnest(@job_types::text[])                             as job_type,
+        unnest(@queues::text[])                                as queue,
+        unnest(@payloads::json[])                              as payload,
+        unnest(@specs::json[])                                 as spec,
+        nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z') as run_at,
+        nullif(unnest(@delays_ms::bigint[]), 0)                as delay_ms,
+        unnest(@tags::text[])::text[]                          as tags,
+        nullif(unnest(@fairness_keys::text[]), '')             as fairness_key,
+        nullif(unnest(@idempotency_keys::text[]), '')          as idempotency_key,
+        unnest(@request_hashes::bytea[])                       as request_hash,
+        unnest(@events::json[])                                as event,
+        unnest(@rests::json[])                                 as rest
 )
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, held, for_each, fan_out_id, element
+    job_id, trace_id, owner_id, job_type, queue, payload, spec, run_at, status, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, event_owner, event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, spec,
-    coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
-    case when idempotency_key is not null then request_hash end,
-    event_source, event_id, event_owner,
-    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
-    for_each, fan_out_id, case when fan_out_id is not null then element end
+    input.job_id, trace_id, owner_id, job_type, queue, payload, spec, due.run_at,
+    case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end, tags, fairness_key, idempotency_key, request_hash,
+    event_source, event_id, coalesce(event_owner, ''), event, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway,
+    after_conditions, inputs, callback_url, run_again_of, batch_id, policies, held, for_each, fan_out_id, element
 from input
+cross join lateral (select coalesce(input.run_at, now() + interval '1 ms' * delay_ms) as run_at) as due
+cross join lateral json_to_record(rest) as rest (
+    event_source text, event_id text, event_owner text, expires_at timestamptz, ordering_key text, order_number bigint,
+    order_after uuid, after_ids uuid[], runs_anyway boolean, after_conditions text[], inputs json, callback_url text, run_again_of uuid,
+    batch_id uuid, policies json, held boolean, for_each json, fan_out_id uuid, element int
+)
 on conflict do nothing
 returning job_id, run_at, created_at;
 
@@ -170,129 +154,53 @@ where jobs.job_id = any (array[input.job_id]) and jobs.version = input.version
     and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     and jobs.created_at > now() - @max_age::interval;
 
--- Applies published statuses of many jobs, one row each in the input. A row's version only rises, so a repeated or
--- late status changes nothing. A cancel request is over when the job has ended. The end of a job is entered for the
--- statistics in its minute, but not in a later one than now, as the scheduler's clock may be ahead; a job that ended,
--- was retried and ended again counts twice. An end to be delivered is stored with all that the delivery contains, and
--- the deliverers are woken. The same statement notifies the watchers of jobs; payloads is empty while no client watches.
+-- Applies published statuses of many jobs. A row's version only rises, so a repeated or late status changes nothing. A
+-- cancel request is over when the job has ended. The end of a job is entered for the statistics in its minute, but not in
+-- a later one than now, as the scheduler's clock may be ahead; a job that ended, was retried and ended again counts
+-- twice. Functions do what few jobs need; cron and the deliverers are woken for it. The same statement notifies the
+-- watchers of jobs; payloads is empty while no client watches.
 -- Why the rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 -- name: JobsApplyStatus :one
-with input as (
-    select
-        unnest(@job_ids::uuid[])            as job_id,
-        unnest(@statuses::text[])           as status,
-        unnest(@versions::bigint[])         as version,
-        unnest(@attempts::int[])            as attempt,
-        unnest(@retry_counts::int[])        as retry_count,
-        unnest(@updated_ats::timestamptz[]) as updated_at,
-        unnest(@snapshots::text[])          as snapshot,
-        unnest(@error_codes::text[])        as error_code,
-        unnest(@times::int[])               as times
-), changed as (
+with changed as (
     update jobs set
-        status      = input.status,
-        version     = input.version,
-        attempt     = input.attempt,
-        retry_count = input.retry_count,
-        updated_at  = input.updated_at,
-        snapshot    = input.snapshot,
-        error_code  = left(nullif(input.error_code, ''), 255), -- an index entry has no room for more than 2,700 bytes
-        progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
-                                and input.status in ('QUEUED', 'RUNNING', 'WAITING')
-                           then jobs.progress end,
-        cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-                                   then jobs.cancel_requested_at end,
-        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') -- and after a space, how it had failed
-                           then case when jobs.status <> input.status or jobs.attempt <> input.attempt
-                                     then jobs.status else '' end
-                               || case when jobs.status = 'FAILED' and (input.status <> 'FAILED' or jobs.attempt <> input.attempt
-                                                or coalesce(jobs.error_code, '') <> left(input.error_code, 255))
-                                       then ' ' || coalesce(jobs.error_code, '') else '' end end
-    from input
+        status = input.status, version = input.version, attempt = input.attempt, retry_count = input.retry_count,
+        updated_at = input.updated_at, snapshot = input.snapshot,
+        error_code = left(nullif(input.error_code, ''), 255), -- an index entry has no room for more than 2,700 bytes
+        progress = case when (jobs.progress ->> 'attempt')::int = input.attempt
+                             and input.status in ('QUEUED', 'RUNNING', 'WAITING') then jobs.progress end,
+        cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.cancel_requested_at end,
+        ended_as = end_before(jobs.status, jobs.attempt, jobs.error_code, input.status, input.attempt, left(input.error_code, 255))
+    from rows from (
+        unnest(@job_ids::uuid[]), unnest(@statuses::text[]), unnest(@versions::bigint[]), unnest(@attempts::int[]),
+        unnest(@retry_counts::int[]), unnest(@updated_ats::timestamptz[]), unnest(@snapshots::text[]),
+        unnest(@error_codes::text[]), unnest(@times::int[])
+    ) as input (job_id, status, version, attempt, retry_count, updated_at, snapshot, error_code, times)
     where jobs.job_id = any (array[input.job_id]) and jobs.version < input.version
-    returning jobs.job_id, jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.error_code, jobs.updated_at,
-        split_part(jobs.ended_as, ' ', 1) as ended_as,
-        case when position(' ' in jobs.ended_as) > 0 then substr(jobs.ended_as, position(' ' in jobs.ended_as) + 1) end as failed_as,
-        date_trunc('minute', jobs.updated_at) as minute,
+    returning jobs.job_id, jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.error_code, jobs.updated_at, jobs.ended_as,
+        jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') and split_part(jobs.ended_as, ' ', 1) is distinct from '' as ended,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
-        case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                  and split_part(jobs.ended_as, ' ', 1) is distinct from ''
-             then json_build_object(
-                'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
-                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'spec', jobs.spec,
-                'attempt', jobs.attempt, 'retryCount', jobs.retry_count,
-                'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
-                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
-                'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
-        case when jobs.callback_url is not null or starts_with(jobs.event_source, '/jobweaver/child/') then jobs.snapshot end as snapshot,
-        case when jobs.status = 'SCHEDULED' or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits end as waits,
-        case when starts_with(jobs.event_source, '/jobweaver/child/') and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-             then substr(jobs.event_source, 18)::uuid end as parent_id,
-        jobs.event_id as call
-), grouped as (
-    select owner_id, queue, job_type, status, ended_as, minute, count(*) as n, array_agg(times) as times,
-        coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
-    from changed group by owner_id, queue, job_type, status, ended_as, minute
+        jobs.callback_url is not null as has_callback,
+        (jobs.waits or starts_with(jobs.event_source, '/jobweaver/child/'))
+            and (jobs.status = 'SCHEDULED' or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')) as has_waits
 ), entered as (
     insert into tally_entries (at, owner_id, queue, job_type, what, n, kept, times, error_codes)
-    select least(minute, now()), owner_id, queue, job_type, status, n, n, times, error_codes from grouped
-    where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
-    union all
-    select now(), owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
-), failed as (
-    insert into failure_entries (owner_id, job_type, error_code, kept, failed, first_at, last_at, last_id)
-    select owner_id, job_type, coalesce(error_code, ''), count(*), count(*), least(min(updated_at), now()),
-        least(max(updated_at), now()), (array_agg(job_id order by updated_at desc))[1]
-    from changed where status = 'FAILED' and (ended_as is distinct from '' or failed_as is not null)
-    group by owner_id, job_type, coalesce(error_code, ''), date_trunc('hour', updated_at)
-    union all
-    select owner_id, job_type, failed_as, -count(*), 0, null, null, null
-    from changed where failed_as is not null group by owner_id, job_type, failed_as
-), delivered as (
-    insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
-    select
-        (job ->> 'jobId')::uuid, (job ->> 'version')::bigint, job ->> 'ownerId', job ->> 'status', job ->> 'callbackUrl',
-        job, snapshot
-    from changed where job is not null
-    on conflict do nothing
-    returning version
-), woken as (
-    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_deliveries', '') from delivered limit 1
-), locked as ( -- the waits that change, in the order in which all statements lock those of a job
-    select waits.job_id, waits.name from waits
-    where waits.job_id = any (array(select parent_id from changed where parent_id is not null union all select job_id from changed where changed.waits))
-        and exists (
-            select from changed
-            where changed.waits and changed.job_id = waits.job_id or changed.parent_id = waits.job_id and changed.call = waits.run || ':' || waits.name
-        )
-    order by waits.job_id, waits.name
-    for update
-), answered as ( -- the wait of a parent for its child, which may be deleted before the parent asks
-    update waits set child_end = changed.snapshot, done_at = now(), look_at = now(),
-        child = json_build_object('jobId', changed.job_id, 'jobType', changed.job_type, 'status', changed.status),
-        status = case waits.status when 'CLOSED' then 'CLOSED' else 'DONE' end
+    select least(date_trunc('minute', updated_at), now()), owner_id, queue, job_type, status, count(*), count(*), array_agg(times),
+        coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}')
+    from changed where ended group by owner_id, queue, job_type, status, date_trunc('minute', updated_at)
+), followed as (
+    select count(*) as changed,
+        enter_failures(array_agg(job_id) filter (where status = 'FAILED')) as failures,
+        enter_former_ends(array_agg(job_id) filter (where ended_as is not null)) as former_ends,
+        enter_deliveries(array_agg(job_id) filter (where ended and has_callback)) as deliveries,
+        update_waits(array_agg(job_id) filter (where has_waits)) as waits
     from changed
-    where (select count(*) from locked) > 0 and waits.job_id = any (array[changed.parent_id])
-        and changed.call = waits.run || ':' || waits.name
-    returning waits.job_id, waits.name
-), interrupted as ( -- waits that are done meanwhile, and all of a job that has ended: what it has is left
-    update waits set look_at = now(), status = case
-        when changed.status = 'SCHEDULED' or waits.event_type is not null and waits.status <> 'OPEN'
-            or waits.child ->> 'status' = 'COMPLETED' then waits.status else 'CLOSED' end
-    from changed
-    where (select count(*) from locked) > 0 and changed.waits and waits.job_id = any (array[changed.job_id])
-        and (changed.status <> 'SCHEDULED' or waits.status <> 'OPEN' and waits.look_at is not null)
-        and not exists (select from answered where answered.job_id = waits.job_id and answered.name = waits.name)
-    returning waits.job_id
-), looking as (
-    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_schedules', '')
-    from (select from answered union all select from interrupted) as due limit 1
-), notified as (
-    select pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || '_changes', payload) from unnest(@payloads::text[]) as payload
 )
-select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
-    (select count(*) from looking)::bigint as looking, (select count(*) from notified)::bigint as notified
-from grouped;
+select changed::bigint as changed, (
+    select count(pg_notify(coalesce(nullif(current_schema(), 'public'), 'jobweaver') || channel, payload)) from (
+        select '_deliveries' as channel, '' as payload where deliveries > 0 union all select '_schedules', '' where waits > 0
+        union all select '_changes', unnest(@payloads::text[])
+    ) as notices
+)::bigint as notified from followed; -- which calls all its functions, also those whose results nothing reads
 
 -- Takes answers to commands, also repeated ones. A cancel request is over when the latest command was refused. The
 -- answer to a command of an operation is credited to the operation, which is woken.

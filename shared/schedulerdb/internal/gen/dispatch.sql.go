@@ -275,23 +275,16 @@ with first as (
     for update skip locked
 ), due as (
     select job_id, due_at, queue, lost_count from first union all select job_id, due_at, queue, lost_count from last
-), suspects as (
-    select job_id, queue, row_number() over (partition by queue order by due_at) as place
-    from due
-    where lost_count >= 2
-), free as materialized (
-    select queues.queue, suspects_free(queues.queue, $4::interval) as suspects
-    from (select distinct queue from suspects) queues
 ), too_many as (
-    select suspects.job_id from suspects join free on free.queue = suspects.queue where suspects.place > free.suspects
+    select suspects_without_place(array_agg(job_id order by due_at), array_agg(queue order by due_at), $4::interval)::uuid
+        as job_id
+    from due where lost_count >= 2
 ), put_off as (
-    update jobs
-    set due_at = now() + (2 + 3 * random()) * interval '1 s'
-    from too_many
-    where jobs.job_id = any (array[too_many.job_id])
+    update jobs set due_at = now() + (2 + 3 * random()) * interval '1 s'
+    from too_many where jobs.job_id = any (array[too_many.job_id])
 )
-update jobs
-set status     = 'PENDING',
+update jobs set
+    status     = 'PENDING',
     version    = jobs.version + 1,
     rank       = case when due.lost_count >= 2 then jobs.rank -- the job keeps its rank
                       else due.due_at - (jobs.spec ->> 'priority')::int * interval '10 s' end,
@@ -330,9 +323,9 @@ type JobsDueRow struct {
 
 // Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,
 // it also takes the last ones: otherwise a job that has just become due would wait for a million that another owner
-// wanted a moment before. Suspects for which suspects_free has no place are put off by a few seconds. Two passes of the
-// clock at the same instant may dispatch one suspect too many: that costs a suspect one further loss, and it fails only
-// after several.
+// wanted a moment before. Suspects for which there is no place are put off by a few seconds. Two passes of the clock at
+// the same instant may dispatch one suspect too many: that costs a suspect one further loss, and it fails only after
+// several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
 	rows, err := q.db.Query(ctx, JobsDue,
 		arg.MaxJobs,

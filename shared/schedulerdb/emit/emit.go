@@ -2,13 +2,11 @@
 package emit
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // Effects has what a transaction's caller must publish: attempts that are dispatched, and jobs whose whole state has
@@ -37,53 +35,12 @@ type Follow struct {
 	Revision int64 // of the controls
 }
 
-// RunOrder is an attempt that is dispatched, or about which the watchdog asks.
-type RunOrder struct {
-	JobID             uuid.UUID
-	TraceID           uuid.UUID
-	Queue             string
-	JobType           string
-	Attempt           int32
-	Payload           json.RawMessage
-	Spec              json.RawMessage // the bytes of a jobevent.Spec
-	Rank              time.Time
-	Partition         *int16
-	CancelRequestedAt *time.Time
-	ExpiresAt         *time.Time
-	StartedAt         *time.Time
-	OwnerID           string
-	FairnessKey       string
-	Parents           json.RawMessage
-	Event             json.RawMessage
-	Prompt            bool // it has waited, so others may wait for its end
-}
+// RunOrder is an attempt that is dispatched, or about which the watchdog asks. Its Spec has the bytes of a
+// jobevent.Spec. An attempt is Prompt if it has waited, since others may wait for its end.
+type RunOrder gen.JobsRunOrdersRow
 
-// Snapshot is the state of a job at one version.
-type Snapshot struct {
-	JobID              uuid.UUID
-	TraceID            uuid.UUID
-	Status             string
-	Version            int64
-	Attempt            int32
-	RetryCount         int16
-	DueAt              *time.Time
-	CallbackDeadlineAt *time.Time
-	CancelRequestedAt  *time.Time
-	LastCommand        json.RawMessage
-	History            string // entries, joined by commas
-	Output             json.RawMessage
-	ErrorCode          *string
-	ErrorMessage       *string
-	StartedAt          *time.Time
-	FinishedAt         *time.Time
-	UpdatedAt          time.Time
-	Queue              string
-	Rank               time.Time
-	BlockedBy          *string
-	DeletedAt          *time.Time
-	Lane               *string
-	FairnessKey        string
-}
+// Snapshot is the state of a job at one version. Its History has the entries, joined by commas.
+type Snapshot gen.JobsSnapshotRow
 
 // AttemptRef names an attempt.
 type AttemptRef struct {
