@@ -308,12 +308,12 @@ func (l *load) accept(o *order, id string) {
 	}
 }
 
-// cancel cancels a job within three seconds, and watches it until it has ended. While another command of the job is not
-// confirmed, such as that of a wait that is done, the cancel is refused.
+// cancel cancels a job within three seconds, and watches it until it has ended. The cancel is refused only if it has
+// ended before: nobody else commands these jobs, and a wake by their waits gives way.
 func (l *load) cancel(o *order) {
 	retry.Pause(l.follow, rand.N(3*time.Second))
-	for cancelling := false; ; {
-		cancelling = cancelling || l.post("/api/jobs/"+o.id+"/cancel", nil, nil)
+	l.post("/api/jobs/"+o.id+"/cancel", nil, nil)
+	for {
 		var job struct{ Status string }
 		asked := l.do(http.MethodGet, "/api/jobs/"+o.id, nil, &job)
 		if asked && job.Status == cancelled {
