@@ -309,7 +309,7 @@ func (l *load) accept(o *order, id string) {
 }
 
 // cancel cancels a job within three seconds, and watches it until it has ended. The cancel is refused only if it has
-// ended before: nobody else commands these jobs, and a wake by their waits gives way.
+// ended before: these jobs get no other command but a wake by their waits, which gives way.
 func (l *load) cancel(o *order) {
 	retry.Pause(l.follow, rand.N(3*time.Second))
 	l.post("/api/jobs/"+o.id+"/cancel", nil, nil)

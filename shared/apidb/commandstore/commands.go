@@ -172,8 +172,8 @@ func KeepCommandInTx(
 	return kept, err
 }
 
-// isWake reports whether a command wakes a job. Nobody has asked for a wake, so it gives way to every other command,
-// whose higher number keeps the scheduler from applying it later. If the job waits all the same, its waits wake it again.
+// isWake reports whether a command wakes a job. No client has asked for a wake, so it gives way to every other command,
+// whose higher number keeps the scheduler from applying the wake later. A job that waits all the same is woken again.
 func isWake(command, by string) bool {
 	return command == jobevent.CommandReschedule && by == jobevent.ByWait
 }

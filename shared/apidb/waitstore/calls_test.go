@@ -142,7 +142,7 @@ func TestAChildThatIsRetriedIsWaitedForAgain(t *testing.T) {
 	f.wantWoken(t, id)
 }
 
-// Nobody has asked for the wake, so nobody could tell why another command is refused because of it.
+// No client has asked for the wake, so none would understand why it is in the way of another command.
 func TestAWakeThatIsNotAnsweredYetGivesWayToEveryOtherCommand(t *testing.T) {
 	t.Parallel()
 	at := time.Now().Add(time.Hour).Truncate(time.Microsecond)
