@@ -148,19 +148,11 @@ func (l *load) submitAll(list []*order) {
 	if !l.post("/api/jobs/batch", body, &answer) {
 		return
 	}
-	var again []*order
 	for i, r := range answer.Results {
-		switch r.Status {
-		case http.StatusAccepted, http.StatusOK:
-			l.accept(list[i], r.JobID)
-		case http.StatusServiceUnavailable: // the schema of its type cannot be read
-			again = append(again, list[i])
-		default:
+		if r.Status != http.StatusAccepted && r.Status != http.StatusOK {
 			l.complain("job %s of a batch is answered %d %s", list[i].key, r.Status, r.Error)
 		}
-	}
-	if len(again) > 0 && retry.Pause(l.follow, 200*time.Millisecond) {
-		l.submitAll(again)
+		l.accept(list[i], r.JobID)
 	}
 }
 
