@@ -108,6 +108,28 @@ func TestStateDecidesWhichCommandsAreAllowed(t *testing.T) {
 	}
 }
 
+func TestCommandsOfAJobThatItsWaitsAreWakingAreAccepted(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for command, status := range map[string]jobstate.Status{
+		"cancel": jobstate.Scheduled, "reschedule": jobstate.Scheduled, "retry": jobstate.Failed, "delete": jobstate.Failed,
+	} {
+		id := h.submit(plainJob)
+		h.broker.next(t)
+		h.scheduler(id, 1, status, func(s *jobevent.Status) { s.Attempt = 1 })
+		if _, err := h.direct.Exec(t.Context(), `with numbered as (update jobs set command_seq = 1 where job_id = $1 returning job_id)
+			insert into commands (job_id, number, command, by_whom, run_at) select job_id, 1, 'reschedule', $2, now() from numbered`,
+			id, jobevent.ByWait); err != nil {
+			t.Fatal(err)
+		}
+		h.ask(id, command).want(http.StatusAccepted)
+		sent, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
+		if err != nil || sent.Number != 2 || sent.Command != command || sent.By == jobevent.ByWait {
+			t.Errorf("got %+v, %v", sent, err)
+		}
+	}
+}
+
 func TestLateCancelIsNoLongerShown(t *testing.T) {
 	t.Parallel()
 	h := open(t)

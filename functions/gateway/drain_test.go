@@ -32,7 +32,12 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 	if h.get("/api/controls").want(http.StatusOK).into(&list); len(list.Controls) != 0 {
 		t.Errorf("among the controls: %+v", list)
 	}
-	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Draining: true, Drained: true})
+	ordered := func() (version int64) {
+		h.sql("select version from controls where name = 'w/1'", &version)
+		return version
+	}
+	followed := jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Draining: true, Drained: true, DrainVersion: ordered()}
+	h.heartbeat(followed)
 	if got := h.workers()[0]; !got.Drained || got.Busy != 0 {
 		t.Errorf("with nothing left: %+v", got)
 	}
@@ -43,8 +48,14 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 		t.Errorf("undone: %+v", got)
 	}
 	drain(http.MethodPut)
-	if got := h.workers()[0]; !got.Draining || got.Drained { // its heartbeat is about the drain before
+	h.heartbeat(followed) // it was sent before, and comes late
+	if got := h.workers()[0]; !got.Draining || got.Drained {
 		t.Errorf("drained again: %+v", got)
+	}
+	followed.DrainVersion = ordered()
+	h.heartbeat(followed)
+	if got := h.workers()[0]; !got.Drained {
+		t.Errorf("drained again, with nothing left: %+v", got)
 	}
 	drain(http.MethodDelete)
 	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4})

@@ -191,11 +191,16 @@ func TestRequestsWhileTheStoreIsAwayAre503(t *testing.T) {
 	h := openCuttable(t, func(*gateway.Config) {})
 	id := h.submit(plainJob)
 	h.cut()
+	// The database knows whether workers have run these types.
+	unknown := `{"jobs": [{"jobType": "A", "payload": {}}, {"jobType": "B", "payload": {}}, {}]}`
 	for _, r := range []*response{
+		h.post("/api/jobs/batch", unknown),
 		h.post("/api/jobs", plainJob), h.get("/api/jobs/" + id.String()), h.get("/api/jobs"),
 		h.post("/api/jobs/"+id.String()+"/cancel", ""), h.post("/api/jobs/batch", `{"jobs": [`+plainJob+`]}`),
 	} {
-		r.wantError(apierror.Unavailable)
+		if r.wantError(apierror.Unavailable); r.header.Get("Retry-After") == "" {
+			t.Error("it does not say when to try again")
+		}
 	}
 	var health map[string]json.RawMessage
 	if h.get("/api/health").want(http.StatusServiceUnavailable).into(&health); string(health["status"]) != `"DOWN"` {

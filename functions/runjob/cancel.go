@@ -50,14 +50,15 @@ func (f *Function) obey(ctx context.Context, order jobevent.AttemptCancel) {
 	if order.Follows != "" {
 		f.follow(ctx, order)
 	}
-	if !f.consumers.drain(order.Drain) {
-		return
+	turned := f.consumers.drain(order.Drain)
+	if f.pool.Drain(order.Drain, order.DrainVersion) {
+		f.heartbeats.change()
 	}
-	f.pool.Drain(order.Drain)
-	f.heartbeats.change()
-	if order.Drain {
+	switch {
+	case !turned:
+	case order.Drain:
 		telemetry.Logger(ctx).InfoContext(ctx, "worker drains", "workerId", f.id)
-	} else {
+	default:
 		telemetry.Logger(ctx).InfoContext(ctx, "worker takes attempts again", "workerId", f.id)
 	}
 }

@@ -10,9 +10,15 @@ import (
 // orderDrain sends the order to a worker to drain, or to take attempts again.
 func (h *fixture) orderDrain(workerID string, drain bool) {
 	h.t.Helper()
+	h.orderDrainBy(workerID, drain, 1)
+}
+
+// orderDrainBy sends the order of a version of the worker's control.
+func (h *fixture) orderDrainBy(workerID string, drain bool, version int64) {
+	h.t.Helper()
 	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
-		Function: "watchdog", ID: jobevent.DrainID(workerID, 1), Key: workerID,
-	}, jobevent.AttemptCancel{WorkerID: workerID, Drain: drain})
+		Function: "watchdog", ID: jobevent.DrainID(workerID, version), Key: workerID,
+	}, jobevent.AttemptCancel{WorkerID: workerID, Drain: drain, DrainVersion: version})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -105,5 +111,18 @@ func TestADrainingWorkerStops(t *testing.T) {
 	w.stop()
 	if last := h.lastHeartbeat(w); !last.Stopping {
 		t.Errorf("last heartbeat: %+v", last)
+	}
+}
+
+func TestTheHeartbeatsOfADrainingWorkerNameTheOrderThatTheyFollow(t *testing.T) {
+	h := newFixture(t)
+	w := h.start(nil)
+	<-w.cancels.Started() // it reads orders from then on
+	for version, drain := range []bool{true, true, false, true} {
+		h.orderDrainBy(w.id, drain, int64(version+1))
+		h.until("its heartbeat follows the order", func() bool {
+			last := h.heartbeatOf(w)
+			return last.Drained == drain && last.Draining == drain && last.DrainVersion == int64(version+1)
+		})
 	}
 }

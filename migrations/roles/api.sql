@@ -16,6 +16,7 @@ GRANT UPDATE (
 ) ON waits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
+GRANT UPDATE (number, command, by_whom, created_at, run_at, operation_id, change, change_hash) ON commands TO jobweaver_gateway;
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;
 GRANT EXECUTE ON FUNCTION api_keys_forget TO jobweaver_gateway;
 GRANT UPDATE (expires_at, revoked_at, last_used_at) ON api_keys TO jobweaver_gateway;
@@ -103,8 +104,9 @@ GRANT SELECT (
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION payload_has TO jobweaver_gateway, jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_bulk;
-GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- without the payload of a change
+GRANT SELECT (job_id, number, command, by_whom, run_at, operation_id) ON commands TO jobweaver_bulk; -- without the payload of a change
 GRANT INSERT ON commands TO jobweaver_bulk;
+GRANT UPDATE (number, command, by_whom, created_at, run_at, operation_id) ON commands TO jobweaver_bulk;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_bulk;
 GRANT SELECT, DELETE ON operations TO jobweaver_bulk;
 GRANT UPDATE (
@@ -126,6 +128,7 @@ GRANT SELECT (
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
 GRANT INSERT ON commands TO jobweaver_cron;
+GRANT UPDATE (number, command, by_whom, created_at, run_at, operation_id, change, change_hash) ON commands TO jobweaver_cron;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_cron;
 GRANT SELECT ON schedules TO jobweaver_cron;
 GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;

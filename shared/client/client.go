@@ -64,7 +64,8 @@ type Client struct {
 // Option configures a new client.
 type Option func(*Client)
 
-// WithTransport replaces http.DefaultTransport, for example by a transport with certificates.
+// WithTransport replaces the transport, for example by one with certificates. The default one is http.DefaultTransport,
+// which also leaves a connection by HTTP/2 within 20 s if the gateway stands still.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = transport }
 }
@@ -86,6 +87,7 @@ func FromEnv(options ...Option) *Client {
 // The client follows no redirect: net/http would send X-Callback-Secret and the body to any host that the answer names.
 func New(base, key string, options ...Option) *Client {
 	c := &Client{base: strings.TrimRight(base, "/"), key: key, retries: defaultRetries, http: &http.Client{
+		Transport:     transport(),
 		Timeout:       2 * time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

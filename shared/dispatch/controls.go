@@ -40,7 +40,7 @@ type Controls struct {
 	bySubject    map[Subject]control              // only controls that hold something back
 	anyOf        map[jobevent.ControlKind]control // by kind: the control for each name without one of its own
 	weights      map[string]int                   // of fairness keys; missing: 1
-	draining     map[string]bool                  // workers that get no attempts
+	workers      map[string]jobevent.Control      // by worker; a paused one gets no attempts
 	created      []jobevent.CreatedQueue          // that workers serve beside their own, by name
 	digest       string                           // of created
 	byJob        bool                             // some controls are about a job type or an owner
@@ -81,11 +81,11 @@ var NoControls = NewControls(0, nil)
 func NewControls(revision int64, kept []jobevent.Control) *Controls {
 	set := &Controls{
 		revision: revision, bySubject: map[Subject]control{}, anyOf: map[jobevent.ControlKind]control{},
-		weights: map[string]int{}, draining: map[string]bool{},
+		weights: map[string]int{}, workers: map[string]jobevent.Control{},
 	}
 	for _, k := range kept {
 		if k.Kind == jobevent.ControlWorker {
-			set.draining[k.Name] = k.Paused
+			set.workers[k.Name] = k
 			continue
 		}
 		if k.Kind == jobevent.ControlCreated {
@@ -126,13 +126,10 @@ func (c *Controls) Revision() int64 { return c.revision }
 
 // Drains reports whether a worker gets no attempts.
 // Why a drain is a control: docs/decisions/workers.md#a-drain-is-a-control
-func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
+func (c *Controls) Drains(workerID string) bool { return c.workers[workerID].Paused }
 
-// HasWorker reports whether a worker was ordered to drain, or to take attempts again.
-func (c *Controls) HasWorker(workerID string) bool {
-	_, has := c.draining[workerID]
-	return has
-}
+// OfWorker returns the control of a worker that was ordered to drain, or to take attempts again; zero: it was not.
+func (c *Controls) OfWorker(workerID string) jobevent.Control { return c.workers[workerID] }
 
 // Created returns the queues that workers serve beside their own, by name, and the digest of the list.
 func (c *Controls) Created() (queues []jobevent.CreatedQueue, digest string) {

@@ -394,12 +394,13 @@ type ControlApplied struct {
 // that worker to drain, or to take attempts again, and names the created queues if Follows is set. Workers of earlier
 // releases ignore such an event.
 type AttemptCancel struct {
-	JobID    uuid.UUID      `json:"jobId,omitzero"`
-	Attempt  int            `json:"attempt,omitempty"`
-	WorkerID string         `json:"workerId,omitempty"`
-	Drain    bool           `json:"drain,omitempty"`
-	Follows  string         `json:"follows,omitempty"` // the digest of Queues
-	Queues   []CreatedQueue `json:"queues,omitempty"`  // all of them, by name
+	JobID        uuid.UUID      `json:"jobId,omitzero"`
+	Attempt      int            `json:"attempt,omitempty"`
+	WorkerID     string         `json:"workerId,omitempty"`
+	Drain        bool           `json:"drain,omitempty"`
+	DrainVersion int64          `json:"drainVersion,omitempty"` // of the worker's Control
+	Follows      string         `json:"follows,omitempty"`      // the digest of Queues
+	Queues       []CreatedQueue `json:"queues,omitempty"`       // all of them, by name
 }
 
 // LogLine is one line of an attempt's log.
@@ -419,25 +420,26 @@ type AttemptLog struct {
 
 // Heartbeat is a worker's report of its slots and attempts.
 type Heartbeat struct {
-	WorkerID   string             `json:"workerId"`
-	Version    string             `json:"version"`
-	StartedAt  time.Time          `json:"startedAt,omitzero"`
-	Build      string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
-	Queues     []string           `json:"queues"`
-	JobTypes   []JobType          `json:"jobTypes"`
-	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others
-	Demands    []Demand           `json:"demands,omitzero"`    // of a function pull: it takes no other; nil: any
-	Partitions map[string][]int32 `json:"partitions"`          // by queue
-	Slots      int                `json:"slots"`
-	Free       int                `json:"free"`
-	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
-	Attempts   []ListedAttempt    `json:"attempts"`
-	Left       []ListedAttempt    `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
-	Part       int                `json:"part,omitempty"`     // above 0: it continues the list of the heartbeat before
-	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
-	Draining   bool               `json:"draining,omitempty"` // by order; a further order makes it take attempts again
-	Drained    bool               `json:"drained,omitempty"`  // it drains, without attempts and unpublished outcomes
-	Follows    string             `json:"follows,omitempty"`  // digest of the created queues that it knows; empty: of none
+	WorkerID     string             `json:"workerId"`
+	Version      string             `json:"version"`
+	StartedAt    time.Time          `json:"startedAt,omitzero"`
+	Build        string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
+	Queues       []string           `json:"queues"`
+	JobTypes     []JobType          `json:"jobTypes"`
+	OnlyTypes    bool               `json:"onlyTypes,omitempty"` // it runs no others
+	Demands      []Demand           `json:"demands,omitzero"`    // of a function pull: it takes no other; nil: any
+	Partitions   map[string][]int32 `json:"partitions"`          // by queue
+	Slots        int                `json:"slots"`
+	Free         int                `json:"free"`
+	Rate         float64            `json:"rate"` // attempts a second it would finish with all slots busy
+	Attempts     []ListedAttempt    `json:"attempts"`
+	Left         []ListedAttempt    `json:"left,omitempty"`         // settled lately as waiting: only progress counts
+	Part         int                `json:"part,omitempty"`         // above 0: continues the list of the one before
+	Stopping     bool               `json:"stopping,omitempty"`     // it claims no further attempts
+	Draining     bool               `json:"draining,omitempty"`     // by order; another one makes it take attempts
+	Drained      bool               `json:"drained,omitempty"`      // it drains, without attempts and unpublished outcomes
+	DrainVersion int64              `json:"drainVersion,omitempty"` // of the Control that it follows; zero: none
+	Follows      string             `json:"follows,omitempty"`      // digest of created queues; empty: it knows none
 }
 
 // Demand is what pull workers with the same rights ask for.

@@ -85,9 +85,9 @@ func AttemptCancelID(jobID uuid.UUID, attempt int) string {
 	return attemptID(jobID, attempt, ".cancel")
 }
 
-// DrainID names the order to a worker to drain, or to take attempts again, under the controls of a revision.
-func DrainID(workerID string, revision int64) string {
-	return workerID + ".drain" + strconv.FormatInt(revision, 10)
+// DrainID names the order to a worker to drain, or to take attempts again, by a version of its control.
+func DrainID(workerID string, version int64) string {
+	return workerID + ".drain" + strconv.FormatInt(version, 10)
 }
 
 // FollowID names the order to a worker to serve the created queues of a revision of the controls.

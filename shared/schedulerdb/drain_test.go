@@ -12,8 +12,9 @@ func plainBeat(worker string, slots int, partition int32) jobevent.Heartbeat {
 	return jobevent.Heartbeat{WorkerID: worker, Slots: slots, Partitions: map[string][]int32{"default": {partition}}}
 }
 
-func draining(beat jobevent.Heartbeat) jobevent.Heartbeat {
-	beat.Draining = true
+// draining makes a heartbeat that follows an order to drain.
+func draining(beat jobevent.Heartbeat, version int64) jobevent.Heartbeat {
+	beat.Draining, beat.DrainVersion = true, version
 	return beat
 }
 
@@ -26,19 +27,35 @@ func TestADrainingWorkerGetsNoAttempts(t *testing.T) {
 	// The order is repeated until the worker's heartbeat shows it.
 	for range 2 {
 		got := h.beats(plainBeat("old", 10, 0), plainBeat("new", 4, 1))
-		if want := []emit.Drain{{WorkerID: "old", Drain: true, Revision: 1}}; !slices.Equal(got.Drains, want) {
+		if want := []emit.Drain{{WorkerID: "old", Drain: true, Version: 1}}; !slices.Equal(got.Drains, want) {
 			t.Fatalf("ordered %+v, want %+v", got.Drains, want)
 		}
 	}
-	if got := h.beats(draining(plainBeat("old", 10, 0))); len(got.Drains) > 0 || len(got.Runs) > 0 {
+	if got := h.beats(draining(plainBeat("old", 10, 0), 1)); len(got.Drains) > 0 || len(got.Runs) > 0 {
 		t.Fatalf("ordered again %+v", got)
 	}
 
 	resumed := h.control(nothing(jobevent.ControlWorker, "old", 2))
 	h.wantPartitions(resumed.Runs, map[int16]int{0: 2})
-	got := h.beats(draining(plainBeat("old", 10, 0)), plainBeat("new", 4, 1))
-	if want := []emit.Drain{{WorkerID: "old", Drain: false, Revision: 2}}; !slices.Equal(got.Drains, want) {
+	got := h.beats(draining(plainBeat("old", 10, 0), 1), plainBeat("new", 4, 1))
+	if want := []emit.Drain{{WorkerID: "old", Drain: false, Version: 2}}; !slices.Equal(got.Drains, want) {
 		t.Fatalf("ordered %+v, want %+v", got.Drains, want)
+	}
+}
+
+// Its heartbeats name the order, which distinguishes those from before an undo.
+func TestAWorkerThatDrainsByAnEarlierOrderGetsTheLaterOne(t *testing.T) {
+	h := newFixture(t)
+	h.beats(plainBeat("old", 10, 0))
+	h.control(pause(jobevent.ControlWorker, "old", 1))
+	h.control(nothing(jobevent.ControlWorker, "old", 2))
+	h.control(pause(jobevent.ControlWorker, "old", 3))
+	got := h.beats(draining(plainBeat("old", 10, 0), 1))
+	if want := []emit.Drain{{WorkerID: "old", Drain: true, Version: 3}}; !slices.Equal(got.Drains, want) {
+		t.Fatalf("ordered %+v, want %+v", got.Drains, want)
+	}
+	if got := h.beats(draining(plainBeat("old", 10, 0), 3)); len(got.Drains) > 0 {
+		t.Fatalf("ordered again %+v", got.Drains)
 	}
 }
 
@@ -89,19 +106,24 @@ func TestADrainingWorkerThatWasSilentForHoursStillGetsNoAttempts(t *testing.T) {
 	h := newFixture(t)
 	h.beats(plainBeat("old", 10, 0), plainBeat("new", 4, 1))
 	h.control(pause(jobevent.ControlWorker, "old", 1))
-	h.beats(draining(plainBeat("old", 10, 0)))
+	h.beats(draining(plainBeat("old", 10, 0), 1))
 	h.exec("UPDATE workers SET seen_at = now() - interval '61 minutes' WHERE worker_id = 'old'")
 	h.beats(plainBeat("new", 4, 1))
 	h.control(atMost(jobevent.ControlQueue, "other", 2, 1)) // with it the drain is forgotten
 
-	if got := h.beats(draining(plainBeat("old", 10, 0)), plainBeat("new", 4, 1)); len(got.Drains) > 0 {
+	following := draining(plainBeat("old", 10, 0), 1)
+	following.Follows = "none"
+	if got := h.beats(following).Follows; len(got) != 1 || !got[0].Drain.Drain || got[0].Version != 1 {
+		t.Fatalf("ordered %+v", got)
+	}
+	if got := h.beats(draining(plainBeat("old", 10, 0), 1), plainBeat("new", 4, 1)); len(got.Drains) > 0 {
 		t.Fatalf("ordered %+v", got.Drains)
 	}
 	h.wantPartitions(h.ingest(typedJobs("A", 6)...).Runs, map[int16]int{1: 4})
 
 	h.wantPartitions(h.control(nothing(jobevent.ControlWorker, "old", 3)).Runs, map[int16]int{0: 2})
-	got := h.beats(draining(plainBeat("old", 10, 0)))
-	if want := []emit.Drain{{WorkerID: "old", Drain: false, Revision: got.Drains[0].Revision}}; !slices.Equal(got.Drains, want) {
+	got := h.beats(draining(plainBeat("old", 10, 0), 1))
+	if want := []emit.Drain{{WorkerID: "old", Drain: false, Version: 3}}; !slices.Equal(got.Drains, want) {
 		t.Fatalf("ordered %+v, want %+v", got.Drains, want)
 	}
 	if got := h.beats(plainBeat("old", 10, 0)); len(got.Drains) > 0 {

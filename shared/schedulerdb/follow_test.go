@@ -26,7 +26,7 @@ func TestWorkersAreOrderedToServeTheCreatedQueues(t *testing.T) {
 	want := []jobevent.CreatedQueue{{Name: "mail", Workers: "pull"}, {Name: "reports", Workers: "runjob"}}
 	for range 2 {
 		got := h.beats(following(), plainBeat("b", 10, 1)).Follows
-		if len(got) != 1 || got[0].WorkerID != "a" || got[0].Drain || !slices.Equal(got[0].Queues, want) {
+		if len(got) != 1 || got[0].WorkerID != "a" || got[0].Drain.Drain || !slices.Equal(got[0].Queues, want) {
 			t.Fatalf("ordered %+v", got)
 		}
 	}
@@ -34,7 +34,7 @@ func TestWorkersAreOrderedToServeTheCreatedQueues(t *testing.T) {
 		t.Fatalf("ordered again %+v", got.Follows)
 	}
 	h.control(created("mail", "", 3), pause(jobevent.ControlWorker, "a", 4))
-	if got := h.beats(following(want...)).Follows; len(got) != 1 || !got[0].Drain || !slices.Equal(got[0].Queues, want[1:]) {
+	if got := h.beats(following(want...)).Follows; len(got) != 1 || !got[0].Drain.Drain || got[0].Version != 4 || !slices.Equal(got[0].Queues, want[1:]) {
 		t.Fatalf("after a removal: %+v", got)
 	}
 	h.control(created("reports", "", 5))

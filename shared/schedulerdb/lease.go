@@ -58,22 +58,27 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 
 // unknownDrains returns the controls of workers that drain although they have none. A control is deleted with its
 // worker, that is when the worker has been silent for an hour, and a machine can stand still for longer. Any change
-// through the API has a higher version.
+// through the API has a higher version than the one that the worker follows.
 func unknownDrains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (kept []jobevent.Control) {
 	for id, heartbeat := range latest {
-		if heartbeat.Draining && !heartbeat.Stopping && !controls.HasWorker(id) {
-			kept = append(kept, jobevent.Control{Kind: jobevent.ControlWorker, Name: id, Version: 1, Paused: true})
+		if heartbeat.Draining && !heartbeat.Stopping && controls.OfWorker(id).Version == 0 {
+			kept = append(kept, jobevent.Control{
+				Kind: jobevent.ControlWorker, Name: id, Version: max(1, heartbeat.DrainVersion), Paused: true,
+			})
 		}
 	}
 	return kept
 }
 
-// drains returns orders to workers: to drain, or to stop draining, if their heartbeats do not show that yet. Orders are
-// not stored, and a lost order is repeated after the next heartbeat.
+// drains returns orders to workers: to drain, or to stop draining, if their heartbeats do not show that yet. A worker
+// that drains by an earlier order gets the later one, too: until then its heartbeats may be older than an undo between
+// the two. Orders are not stored, and a lost order is repeated after the next heartbeat.
 func drains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (orders []emit.Drain) {
 	for id, heartbeat := range latest {
-		if drain := controls.Drains(id); drain != heartbeat.Draining && !heartbeat.Stopping {
-			orders = append(orders, emit.Drain{WorkerID: id, Drain: drain, Revision: controls.Revision()})
+		control := controls.OfWorker(id)
+		obeys := control.Paused == heartbeat.Draining && (!control.Paused || heartbeat.DrainVersion >= control.Version)
+		if !obeys && !heartbeat.Stopping {
+			orders = append(orders, emit.Drain{WorkerID: id, Drain: control.Paused, Version: control.Version})
 		}
 	}
 	return orders
@@ -85,8 +90,10 @@ func follows(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) 
 	queues, digest := controls.Created()
 	for id, heartbeat := range latest {
 		if heartbeat.Follows != "" && heartbeat.Follows != digest && !heartbeat.Stopping {
+			control := controls.OfWorker(id)
 			orders = append(orders, emit.Follow{
-				WorkerID: id, Drain: controls.Drains(id), Queues: queues, Revision: controls.Revision(),
+				Drain:  emit.Drain{WorkerID: id, Drain: control.Paused, Version: control.Version},
+				Queues: queues, Revision: controls.Revision(),
 			})
 		}
 	}

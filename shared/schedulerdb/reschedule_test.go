@@ -159,3 +159,36 @@ func TestAWakeDoesNotCutTheDelayOfARetry(t *testing.T) {
 		t.Errorf("%+v, then %+v, %+v", before, after, after.LastCommand)
 	}
 }
+
+// The API lets a cancel take the place of a wake, which may be on its way already.
+func TestACancelThatTookThePlaceOfAWakeCancelsTheJobWhicheverComesFirst(t *testing.T) {
+	at := time.Now()
+	for name, numbers := range map[string][][]int{
+		"the cancel": {{2}, {1}}, "the wake": {{1}, {2}}, "both, the cancel first": {{2, 1}}, "both, the wake first": {{1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t)
+			job := newJob()
+			h.ingest(job)
+			h.settle(snoozed(job))
+			for _, batch := range numbers {
+				var commands []jobevent.Command
+				for _, number := range batch {
+					c := jobevent.Command{JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: jobevent.ByWait, RunAt: &at}
+					if number == 2 {
+						c.Command, c.By, c.RunAt = jobevent.CommandCancel, "tester", nil
+					}
+					commands = append(commands, c)
+				}
+				effects, err := h.Command(h.Context(), commands)
+				h.must(effects, err)
+			}
+			if s := h.wantStatus(job, jobstate.Cancelled); s.LastCommand.Number != 2 || !s.LastCommand.Applied {
+				t.Errorf("%+v", s.LastCommand)
+			}
+			if effects := h.due(); len(effects.Runs) != 0 {
+				t.Errorf("runs %+v", effects.Runs)
+			}
+		})
+	}
+}

@@ -3,7 +3,11 @@ package tlsfiles
 import (
 	"net/http"
 	"sync"
+	"time"
 )
+
+// pingAfter is how long a connection by HTTP/2 may be silent. A server that stands still is left 15 s later.
+const pingAfter = 5 * time.Second
 
 // Transport is net/http's transport, as change has made it, with the content that a Client's files have when a
 // connection is opened. Open connections keep theirs, so a change of the files begins with new connections.
@@ -41,6 +45,7 @@ func (t *Transport) current() *http.Transport {
 	}
 	t.made, t.base = now, http.DefaultTransport.(*http.Transport).Clone()
 	t.base.TLSClientConfig = now.config()
+	t.base.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter}
 	if t.change != nil {
 		t.change(t.base)
 	}

@@ -217,7 +217,7 @@ def test_what_a_handler_returns_or_raises_becomes_the_result(asynchronous: bool)
             await gateway.until(lambda: len(gateway.results) == len(OUTCOMES))
             got = {int(result.pop("token")): result for result in gateway.results}
             assert [got[i] for i in range(len(OUTCOMES))] == [result for _, result in OUTCOMES]
-            claim = {"worker": "me", "types": ["A"], "queues": ["pull"], "wait": "30000ms", "slots": 3}
+            claim = {"worker": "me", "types": ["A"], "queues": ["pull"], "wait": "10000ms", "slots": 3}
             assert gateway.claims[0] == claim
             assert all(each["slots"] <= 3 for each in gateway.claims)
 
@@ -319,6 +319,23 @@ def test_a_handler_that_ignores_that_its_attempt_is_lost_keeps_its_slot() -> Non
             await gateway.until(lambda: bool(gateway.results))
             assert [result["token"] for result in gateway.results] == ["b"]  # a lost attempt is not settled
             assert claims == 1
+
+    play(main)
+
+
+def test_a_gateway_that_stands_still_keeps_a_worker_from_claiming_for_15_s_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead, really = 0.0, time.monotonic
+
+    async def main() -> None:
+        nonlocal ahead
+        monkeypatch.setattr("jobweaver.worker.time.monotonic", lambda: really() + ahead)
+        async with working(lambda _: None) as (gateway, _, _):
+            await gateway.until(lambda: gateway.open == 1)
+            ahead = 15
+            await gateway.until(lambda: len(gateway.claims) == 2 and gateway.open == 1)
+            await gateway.offer("a")
+            await gateway.until(lambda: bool(gateway.results))
+            assert {claim["wait"] for claim in gateway.claims} == {"10000ms"}
 
     play(main)
 

@@ -32,7 +32,8 @@ interface Held {
 
 type Handling = (held: Held, context: AttemptContext) => Promise<string | undefined>;
 
-const holdMs = 30_000;
+const holdMs = 10_000; // of a claim: only its end shows that the gateway stands still
+const lateMs = 5_000; // for the answer after that
 const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the response to the open claim when the worker stops
 const stillMs = 2_000; // of the event loop; then the thread sends heartbeats
@@ -183,7 +184,8 @@ export class Worker<Types extends object = AnyJobTypes> {
       const answer = await this.#persist(async (signal) => {
         begin = Date.now();
         const body = { ...asked, slots: this.#concurrency - this.#held.size };
-        const claimed = await this.#api.POST("/api/workers/claim", { body, signal });
+        const within = AbortSignal.any([signal, AbortSignal.timeout(wait + lateMs)]);
+        const claimed = await this.#api.POST("/api/workers/claim", { body, signal: within });
         return { attempts: unwrap(claimed)?.attempts ?? [], date: claimed.response.headers.get("Date") ?? "" };
       });
       if (!answer) {

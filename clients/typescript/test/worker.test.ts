@@ -57,6 +57,17 @@ test("a handler has the event of its job", async (t) => {
   assert.deepEqual(seen, ["customer-9", 7, undefined, undefined]);
 });
 
+test("a gateway that stands still keeps a worker from claiming for 15 s at most", async (t) => {
+  const after = AbortSignal.timeout.bind(AbortSignal);
+  let claims = 0;
+  t.mock.method(AbortSignal, "timeout", (ms: number) => after(ms === 15_000 && ++claims === 1 ? 1 : ms));
+  const { gateway, errors } = start(t, () => undefined);
+  await gateway.until(() => errors.length > 0 && gateway.open === 0);
+  gateway.offer("a");
+  await gateway.until(() => gateway.results.length > 0);
+  assert.deepEqual(gateway.claims.map(({ wait }) => wait), ["10000ms", "10000ms"]);
+});
+
 test("what a handler returns or throws becomes the result", async (t) => {
   const circle: unknown[] = [];
   circle.push(circle);
@@ -90,7 +101,7 @@ test("what a handler returns or throws becomes the result", async (t) => {
     assert.match(String(message ?? ""), pattern ?? /^$/);
   }
   const { slots, ...claim } = gateway.claims[0]!;
-  assert.deepEqual(claim, { worker: "me", types: ["A"], queues: ["pull"], wait: "30000ms" });
+  assert.deepEqual(claim, { worker: "me", types: ["A"], queues: ["pull"], wait: "10000ms" });
   assert.ok(slots === 3 && gateway.claims.every((each) => each.slots <= 3));
 });
 

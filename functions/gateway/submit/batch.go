@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
@@ -51,6 +52,9 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 	by := a.Requester(c)
 	for i, raw := range raws {
 		job, err := a.Decode(raw, by)
+		if err != nil && edge.Public(err).Code == apierror.Unavailable {
+			return err // the database cannot answer what all jobs depend on, and none is accepted yet
+		}
 		if err != nil {
 			refuse(i, err)
 			continue

@@ -144,15 +144,20 @@ func (p *Pool) Stop() {
 
 const drainingReason = "its worker is draining"
 
-// Drain gives back the attempts that wait for a slot, and takes none until it is called with false.
-func (p *Pool) Drain(draining bool) {
+// Drain gives back the attempts that wait for a slot, and takes none until it is called with false. Heartbeats name the
+// version of the order. It reports whether they change.
+func (p *Pool) Drain(draining bool, version int64) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draining = draining
+	if p.draining == draining && p.drainVersion == version {
+		return false
+	}
+	p.draining, p.drainVersion = draining, version
 	for draining && p.held.Len() > 0 {
 		p.decide(p.held.First(), interrupted(p.held.First(), drainingReason))
 	}
 	p.changed(p.roomNow())
+	return true
 }
 
 // EndRunning ends the contexts of running attempts.

@@ -98,7 +98,9 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
 		Draining: p.draining,
 		Drained:  p.draining && len(p.mine) == 0 && p.busy == 0, // a handler may run on after its timeout
-		Attempts: make([]jobevent.ListedAttempt, 0, len(p.mine)),
+
+		DrainVersion: p.drainVersion,
+		Attempts:     make([]jobevent.ListedAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {
 		if now.Sub(a.claimedAt) < justNow {

@@ -55,7 +55,8 @@ type Pool struct {
 	epoch         int                    // rises with the end of each silence: others may have settled earlier claims
 	ending        bool                   // a heartbeat has got through after a silence; the next one opens the pool
 	stopping      bool
-	draining      bool // it takes no attempts, as if it were stopping, until it is resumed
+	draining      bool  // it takes no attempts, as if it were stopping, until it is resumed
+	drainVersion  int64 // of the order to drain, or to take attempts again
 	meter         meter
 }
 

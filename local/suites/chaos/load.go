@@ -148,19 +148,11 @@ func (l *load) submitAll(list []*order) {
 	if !l.post("/api/jobs/batch", body, &answer) {
 		return
 	}
-	var again []*order
 	for i, r := range answer.Results {
-		switch r.Status {
-		case http.StatusAccepted, http.StatusOK:
-			l.accept(list[i], r.JobID)
-		case http.StatusServiceUnavailable: // the schema of its type cannot be read
-			again = append(again, list[i])
-		default:
+		if r.Status != http.StatusAccepted && r.Status != http.StatusOK {
 			l.complain("job %s of a batch is answered %d %s", list[i].key, r.Status, r.Error)
 		}
-	}
-	if len(again) > 0 && retry.Pause(l.follow, 200*time.Millisecond) {
-		l.submitAll(again)
+		l.accept(list[i], r.JobID)
 	}
 }
 
@@ -308,12 +300,12 @@ func (l *load) accept(o *order, id string) {
 	}
 }
 
-// cancel cancels a job within three seconds, and watches it until it has ended. While another command of the job is not
-// confirmed, such as that of a wait that is done, the cancel is refused.
+// cancel cancels a job within three seconds, and watches it until it has ended. The cancel is refused only if it has
+// ended before: these jobs get no other command but a wake by their waits, which gives way.
 func (l *load) cancel(o *order) {
 	retry.Pause(l.follow, rand.N(3*time.Second))
-	for cancelling := false; ; {
-		cancelling = cancelling || l.post("/api/jobs/"+o.id+"/cancel", nil, nil)
+	l.post("/api/jobs/"+o.id+"/cancel", nil, nil)
+	for {
 		var job struct{ Status string }
 		asked := l.do(http.MethodGet, "/api/jobs/"+o.id, nil, &job)
 		if asked && job.Status == cancelled {

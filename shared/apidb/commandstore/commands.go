@@ -112,6 +112,9 @@ func KeepCommandInTx(
 	}
 	kept.ownerID, kept.TraceID, kept.Version = job.OwnerID, job.TraceID, job.Version
 	before, err := q.CommandOfJob(ctx, asked.JobID)
+	if err == nil && isWake(before.Command, before.ByWhom) && !isWake(asked.Command, asked.By) {
+		err = pgx.ErrNoRows // asked takes its place
+	}
 	switch {
 	case err == nil && asked.is(before):
 		kept.Number, kept.By = int(before.Number), before.ByWhom
@@ -167,6 +170,12 @@ func KeepCommandInTx(
 	row, err := q.CommandKeep(ctx, p)
 	kept.Number, kept.RunAt = int(row.Number), row.RunAt
 	return kept, err
+}
+
+// isWake reports whether a command wakes a job. No client has asked for a wake, so it gives way to every other command,
+// whose higher number keeps the scheduler from applying the wake later. A job that waits all the same is woken again.
+func isWake(command, by string) bool {
+	return command == jobevent.CommandReschedule && by == jobevent.ByWait
 }
 
 func (c Command) is(kept gen.CommandOfJobRow) bool {

@@ -473,3 +473,34 @@ func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *test
 		}
 	}
 }
+
+func TestAnOperationTakesThePlaceOfAWakeThatIsNotAnsweredYet(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, command := range []string{"cancel", "reschedule"} {
+		ids := h.jobs(t, 2, jobstate.Scheduled, "")
+		h.Exec(t, `with numbered as (update jobs set command_seq = 1 where job_id = any ($1) returning job_id)
+			insert into commands (job_id, number, command, by_whom, created_at, run_at)
+			select job_id, 1, 'reschedule', case job_id when $2 then 'wait' else 'me' end, now() - interval '1 h', now() from numbered`,
+			ids, ids[0])
+		request := apibody.Operation{Command: command, JobIDs: ids}
+		if command == "reschedule" {
+			at := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+			request.When.RunAt = &at
+		}
+		op := h.operate(t, request)
+		commands := h.pieces(t, op)
+		if len(commands) != 1 || commands[0].JobID != ids[0] || commands[0].Number != 2 || commands[0].Command != command {
+			t.Fatalf("%+v", commands)
+		}
+		if fresh := apidbtest.One[bool](t, h, `select created_at > now() - interval '1 min' and operation_id = $2 and by_whom = 'me'
+			from commands where job_id = $1`, ids[0], op); !fresh {
+			t.Error("the command has values of the wake")
+		}
+		h.answer(t, commands, nil)
+		h.pieces(t, op)
+		if o := h.operation(t, op); o.Applied != 1 || o.Skipped != 1 || o.Status != operationstore.OperationCompleted {
+			t.Errorf("%+v", o)
+		}
+	}
+}

@@ -14,7 +14,7 @@ where job_id = any (@job_ids::uuid[]) and batch_id is not null and exists (
     where replaced_jobs.batch_id = jobs.batch_id and replaced_jobs.job_id = coalesce(jobs.fan_out_id, jobs.job_id) offset 0
 );
 
--- Stores a command under the job's next number.
+-- Stores a command under the job's next number, in place of a wake that is not answered yet.
 -- name: CommandKeep :one
 with numbered as (
     update jobs set
@@ -30,6 +30,9 @@ select
     coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
     sqlc.narg('change')::json, sqlc.narg('change_hash')::bytea
 from numbered
+on conflict (job_id) do update set
+    number = excluded.number, command = excluded.command, by_whom = excluded.by_whom, created_at = default, run_at = excluded.run_at,
+    operation_id = default, change = sqlc.narg('change')::json, change_hash = excluded.change_hash
 returning commands.number, commands.run_at;
 
 -- The unanswered commands, whenever another age of times_due has passed. Changes are included until they have

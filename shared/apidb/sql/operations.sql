@@ -115,8 +115,8 @@ where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or o
 order by job_id
 for no key update;
 
--- Stores a command for each job whose state allows it and that has no other command. It does not reschedule a job past
--- its expiry.
+-- Stores a command for each job whose state allows it and that has no other command than a wake, whose place it takes.
+-- It does not reschedule a job past its expiry.
 -- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set
@@ -125,7 +125,10 @@ with numbered as (
         held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-        and not exists (select from commands where commands.job_id = jobs.job_id offset 0)
+        and not exists (
+            select from commands
+            where commands.job_id = jobs.job_id and not (commands.command = 'reschedule' and commands.by_whom = 'wait') offset 0
+        )
         and (sqlc.narg('run_at')::timestamptz is null or jobs.expires_at is null or jobs.expires_at > sqlc.narg('run_at'))
     returning jobs.job_id, jobs.command_seq
 )
@@ -133,6 +136,9 @@ insert into commands (job_id, number, command, by_whom, run_at, operation_id)
 select numbered.job_id, numbered.command_seq, @command::text, @by_whom::text, sqlc.narg('run_at')::timestamptz,
     @operation_id::uuid
 from numbered
+on conflict (job_id) do update set
+    number = excluded.number, command = excluded.command, by_whom = excluded.by_whom, created_at = default, run_at = excluded.run_at,
+    operation_id = excluded.operation_id
 returning commands.job_id, commands.number;
 
 -- name: CommandsOfJobs :many

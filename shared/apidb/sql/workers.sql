@@ -26,10 +26,11 @@ where kind = 'worker' and updated_at < now() - interval '1 minute'
 -- name: WorkerIsKnown :one
 select exists (select from workers where worker_id = @worker_id)::boolean;
 
--- A heartbeat from before the order to drain may be about an earlier drain.
+-- A heartbeat that is about an earlier drain does not answer the order.
 -- name: WorkersAll :many
 select w.worker_id, w.seen_at, (w.seen_at > now() - interval '10 s')::boolean as live, w.beat,
-    coalesce(c.paused, false)::boolean as draining, coalesce(c.paused and w.seen_at > c.updated_at, false)::boolean as seen_draining
+    coalesce(c.paused, false)::boolean as draining,
+    coalesce(c.paused and (w.beat ->> 'drainVersion')::bigint >= c.version, false)::boolean as answered
 from workers w
 left join controls c on c.kind = 'worker' and c.name = w.worker_id
 order by w.worker_id;

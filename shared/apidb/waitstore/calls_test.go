@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/waitstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -138,6 +140,69 @@ func TestAChildThatIsRetriedIsWaitedForAgain(t *testing.T) {
 	f.wantWoken(t)
 	f.become(t, a, jobstate.Completed, 2)
 	f.wantWoken(t, id)
+}
+
+// No client has asked for the wake, so none would understand why it is in the way of another command.
+func TestAWakeThatIsNotAnsweredYetGivesWayToEveryOtherCommand(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	for command, status := range map[string]jobstate.Status{
+		"cancel": jobstate.Scheduled, "reschedule": jobstate.Scheduled, "retry": jobstate.Failed, "delete": jobstate.Failed,
+	} {
+		f := open(t)
+		id := f.running(t, "acme")
+		f.ask(t, id, 1, waitstore.Asked{Name: "child"})
+		child := f.call(t, id, "child", 1)
+		f.become(t, id, jobstate.Scheduled, 1)
+		f.become(t, child, jobstate.Completed, 1)
+		f.wantWoken(t, id)
+		f.become(t, id, status, 1)
+		var kept commandstore.Command
+		var err error
+		for range 2 { // the second time it is the same command
+			if command == "reschedule" {
+				kept, err = f.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, id, apibody.When{RunAt: &at}, "me")
+			} else {
+				kept, err = f.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, id, command, "me")
+			}
+			if err != nil || kept.Number != 2 || kept.By != "me" {
+				t.Fatalf("%s: %+v, %v", command, kept, err)
+			}
+		}
+		f.Exec(t, "update waits set look_at = now() where job_id = $1 and look_at is not null", id)
+		if commands, _ := f.look(t); len(commands) != 0 {
+			t.Errorf("the wake replaces the %s: %+v", command, commands)
+		}
+		f.Apply(t, apidbtest.Status(id, 10, status, apidbtest.OfAttempt(1), apidbtest.Answered(1, false)))
+		stored := "select count(*) from commands where job_id = $1 and command = $2 and by_whom = 'me' and number = 2"
+		if n := apidbtest.One[int](t, f, stored, id, command); n != 1 {
+			t.Errorf("the answer to the wake ends the %s", command)
+		}
+		f.Apply(t, apidbtest.Status(id, 11, status, apidbtest.OfAttempt(1), apidbtest.Answered(2, true)))
+		if n := apidbtest.One[int](t, f, stored, id, command); n != 0 {
+			t.Errorf("the %s is not answered", command)
+		}
+	}
+}
+
+func TestTheEndOfAParentCancelsAChildThatIsBeingWoken(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id := f.running(t, "acme")
+	f.ask(t, id, 1, waitstore.Asked{Name: "child"})
+	child := f.call(t, id, "child", 1)
+	f.become(t, child, jobstate.Running, 1)
+	f.ask(t, child, 1, waitstore.Asked{Name: "grandchild"})
+	grandchild := f.call(t, child, "grandchild", 1)
+	f.become(t, id, jobstate.Scheduled, 1)
+	f.become(t, child, jobstate.Scheduled, 1)
+	f.become(t, grandchild, jobstate.Completed, 1)
+	f.wantWoken(t, child)
+	f.become(t, id, jobstate.Cancelled, 1)
+	commands, _ := f.look(t)
+	if len(commands) != 1 || commands[0].JobID != child || commands[0].Command != "cancel" || commands[0].Number != 2 {
+		t.Errorf("%+v", commands)
+	}
 }
 
 // A person retries a failed job at once.

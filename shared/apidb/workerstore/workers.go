@@ -21,7 +21,7 @@ type Worker struct {
 	SeenAt   time.Time
 	Live     bool // seen within the last 10 s
 	Drain    bool // it was ordered to drain; its heartbeat follows
-	Answered bool // a heartbeat has arrived since that order
+	Answered bool // the heartbeat follows that order, or a later one
 }
 
 // SeenBy removes what the pull workers of other owners ask for: their job types and slots.
@@ -111,7 +111,7 @@ func (s *Store) List(ctx context.Context) ([]Worker, error) {
 	workers := make([]Worker, len(rows))
 	for i, row := range rows {
 		workers[i].SeenAt, workers[i].Live = row.SeenAt, row.Live
-		workers[i].Drain, workers[i].Answered = row.Draining, row.SeenDraining
+		workers[i].Drain, workers[i].Answered = row.Draining, row.Answered
 		if err := json.Unmarshal(row.Beat, &workers[i].Heartbeat); err != nil {
 			return nil, fmt.Errorf("read heartbeat of worker %s: %w", row.WorkerID, err)
 		}

@@ -496,6 +496,24 @@ func TestClaimsGoOnAfterErrorsThatPass(t *testing.T) {
 	})
 }
 
+// A gateway that stands still keeps its connections, and the kernel acknowledges what comes.
+func TestAGatewayThatStandsStillKeepsAWorkerFromClaimingFor15SecondsAtMost(t *testing.T) {
+	t.Parallel()
+	work(t, worker.Options{}, done, func(g *gateway) {
+		n := 0
+		g.claim = func(ctx context.Context, _ int) (int, []client.WorkAttempt) {
+			if n++; n == 2 {
+				return http.StatusOK, []client.WorkAttempt{attempt("a")}
+			}
+			<-ctx.Done()
+			return http.StatusNoContent, nil
+		}
+		g.start()
+		after(17 * time.Second) // with the pause after the failure
+		g.one("a")
+	})
+}
+
 func TestAClaimThatIsRefusedForGoodEndsTheWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,13 +24,12 @@ type Effects struct {
 type Drain struct {
 	WorkerID string
 	Drain    bool
-	Revision int64 // of the controls
+	Version  int64 // of the worker's control; zero: it has none
 }
 
-// Follow is the order to a worker to serve the created queues, beside its own.
+// Follow is the order to a worker to serve the created queues, beside its own, and to drain or not as before.
 type Follow struct {
-	WorkerID string
-	Drain    bool // as before
+	Drain
 	Queues   []jobevent.CreatedQueue
 	Revision int64 // of the controls
 }
@@ -84,14 +83,15 @@ func (e Effects) Events(function string) ([]jobevent.Item, error) {
 	}
 	for _, d := range e.Drains {
 		w.add(jobevent.TypeAttemptCancel,
-			jobevent.Meta{ID: jobevent.DrainID(d.WorkerID, d.Revision), Key: d.WorkerID},
-			jobevent.AttemptCancel{WorkerID: d.WorkerID, Drain: d.Drain})
+			jobevent.Meta{ID: jobevent.DrainID(d.WorkerID, d.Version), Key: d.WorkerID},
+			jobevent.AttemptCancel{WorkerID: d.WorkerID, Drain: d.Drain, DrainVersion: d.Version})
 	}
 	for _, f := range e.Follows {
 		w.add(jobevent.TypeAttemptCancel,
 			jobevent.Meta{ID: jobevent.FollowID(f.WorkerID, f.Revision), Key: f.WorkerID},
 			jobevent.AttemptCancel{
-				WorkerID: f.WorkerID, Drain: f.Drain, Follows: jobevent.QueuesDigest(f.Queues), Queues: f.Queues,
+				WorkerID: f.WorkerID, Drain: f.Drain.Drain, DrainVersion: f.Version,
+				Follows: jobevent.QueuesDigest(f.Queues), Queues: f.Queues,
 			})
 	}
 	for _, c := range e.Controls {

@@ -41,7 +41,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger("jobweaver.worker")
 
-HOLD = 30.0
+HOLD = 10.0  # of a claim: only its end shows that the gateway stands still
+LATE = 5.0  # for the answer after that
 LOST_AFTER = 10.0  # without an answered heartbeat; 5 s later the next attempt may start
 LAST_ANSWER = 0.5  # for the response to the open claim when the worker stops
 STILL = 2.0  # seconds that an event loop stands still before nothing more is claimed for it
@@ -368,7 +369,7 @@ class Worker:
                 await asyncio.wait({stop}, timeout=LOOK)
                 continue
             begin = time.monotonic()
-            answer = await self._persist(stop, lambda: self._claim(asked), "claim attempts")
+            answer = await self._persist(stop, lambda: self._claim(asked, wait + LATE), "claim attempts")
             if answer is None:
                 continue
             attempts = models.WorkAttempts.model_validate_json(answer.content).attempts if answer.content else []
@@ -379,13 +380,16 @@ class Worker:
             await asyncio.wait({stop}, timeout=backoff(early) if at_once else 0.0)
             early = early + 1 if at_once else 0
 
-    async def _claim(self, asked: dict[str, Any]) -> httpx.Response | None:
-        """Claims attempts, and gives up when the event loop of the caller stands still."""
+    async def _claim(self, asked: dict[str, Any], within: float) -> httpx.Response | None:
+        """Claims attempts, and gives up when the event loop of the caller stands still, or the gateway."""
         slots = self._concurrency - len(self._held)
+        end = time.monotonic() + within
         claim = asyncio.create_task(self._client.request("POST", "/api/workers/claim", json=asked | {"slots": slots}))
         try:
             while not claim.done() and not self._still:
                 await asyncio.wait({claim}, timeout=LOOK)
+                if not claim.done() and time.monotonic() >= end:
+                    raise GatewayUnreachable(f"the claim is not answered within {within:g} s")
             return claim.result() if claim.done() else None
         finally:
             claim.cancel()

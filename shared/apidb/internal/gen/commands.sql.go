@@ -28,6 +28,9 @@ select
     coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint),
     $5::json, $6::bytea
 from numbered
+on conflict (job_id) do update set
+    number = excluded.number, command = excluded.command, by_whom = excluded.by_whom, created_at = default, run_at = excluded.run_at,
+    operation_id = default, change = $5::json, change_hash = excluded.change_hash
 returning commands.number, commands.run_at
 `
 
@@ -46,7 +49,7 @@ type CommandKeepRow struct {
 	RunAt  *time.Time
 }
 
-// Stores a command under the job's next number.
+// Stores a command under the job's next number, in place of a wake that is not answered yet.
 func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (CommandKeepRow, error) {
 	row := q.db.QueryRow(ctx, CommandKeep,
 		arg.Command,

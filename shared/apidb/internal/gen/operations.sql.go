@@ -232,7 +232,10 @@ with numbered as (
         held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any ($5::uuid[]) and jobs.status = any ($6::text[])
         and ($7::text is null or owner_id = $7)
-        and not exists (select from commands where commands.job_id = jobs.job_id offset 0)
+        and not exists (
+            select from commands
+            where commands.job_id = jobs.job_id and not (commands.command = 'reschedule' and commands.by_whom = 'wait') offset 0
+        )
         and ($3::timestamptz is null or jobs.expires_at is null or jobs.expires_at > $3)
     returning jobs.job_id, jobs.command_seq
 )
@@ -240,6 +243,9 @@ insert into commands (job_id, number, command, by_whom, run_at, operation_id)
 select numbered.job_id, numbered.command_seq, $1::text, $2::text, $3::timestamptz,
     $4::uuid
 from numbered
+on conflict (job_id) do update set
+    number = excluded.number, command = excluded.command, by_whom = excluded.by_whom, created_at = default, run_at = excluded.run_at,
+    operation_id = excluded.operation_id
 returning commands.job_id, commands.number
 `
 
@@ -258,8 +264,8 @@ type OperationCommandsKeepRow struct {
 	Number int32
 }
 
-// Stores a command for each job whose state allows it and that has no other command. It does not reschedule a job past
-// its expiry.
+// Stores a command for each job whose state allows it and that has no other command than a wake, whose place it takes.
+// It does not reschedule a job past its expiry.
 func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationCommandsKeepParams) ([]OperationCommandsKeepRow, error) {
 	rows, err := q.db.Query(ctx, OperationCommandsKeep,
 		arg.Command,

@@ -126,22 +126,23 @@ func (q *Queries) WorkerSeeMany(ctx context.Context, arg WorkerSeeManyParams) er
 
 const WorkersAll = `-- name: WorkersAll :many
 select w.worker_id, w.seen_at, (w.seen_at > now() - interval '10 s')::boolean as live, w.beat,
-    coalesce(c.paused, false)::boolean as draining, coalesce(c.paused and w.seen_at > c.updated_at, false)::boolean as seen_draining
+    coalesce(c.paused, false)::boolean as draining,
+    coalesce(c.paused and (w.beat ->> 'drainVersion')::bigint >= c.version, false)::boolean as answered
 from workers w
 left join controls c on c.kind = 'worker' and c.name = w.worker_id
 order by w.worker_id
 `
 
 type WorkersAllRow struct {
-	WorkerID     string
-	SeenAt       time.Time
-	Live         bool
-	Beat         json.RawMessage
-	Draining     bool
-	SeenDraining bool
+	WorkerID string
+	SeenAt   time.Time
+	Live     bool
+	Beat     json.RawMessage
+	Draining bool
+	Answered bool
 }
 
-// A heartbeat from before the order to drain may be about an earlier drain.
+// A heartbeat that is about an earlier drain does not answer the order.
 func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
 	rows, err := q.db.Query(ctx, WorkersAll)
 	if err != nil {
@@ -157,7 +158,7 @@ func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
 			&i.Live,
 			&i.Beat,
 			&i.Draining,
-			&i.SeenDraining,
+			&i.Answered,
 		); err != nil {
 			return nil, err
 		}
