@@ -14,12 +14,14 @@ GRANT SELECT ON controls, workers
 GRANT SELECT (job_id) ON order_gaps
     TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 
--- Members of a cohort get rows of jobs.
-GRANT SELECT, UPDATE (waiting), DELETE ON cohorts
+-- Members of a cohort are dispatched, or get rows of jobs.
+GRANT SELECT, UPDATE (waiting, out), DELETE ON cohorts
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
-GRANT SELECT ON members
+GRANT SELECT, INSERT, UPDATE (out), DELETE ON dispatched
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON members TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT INSERT ON jobs TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON attempts_out TO jobweaver_command, jobweaver_watchdog;
 
 -- Stores jobs and their dependencies.
 GRANT INSERT ON jobs, cohorts, dependencies TO jobweaver_ingest;

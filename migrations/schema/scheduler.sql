@@ -15,10 +15,11 @@ CREATE TABLE cohorts (
     job_ids      uuid[] NOT NULL,
     trace_ids    uuid[] NOT NULL,
     payloads     json[] NOT NULL,
+    "out"        bigint NOT NULL DEFAULT 0,
     CONSTRAINT cohorts_pkey PRIMARY KEY (first_id),
-    CONSTRAINT cohorts_possible CHECK (waiting <> 0 AND cardinality(job_ids) >= 2 AND cardinality(job_ids) <= 64)
+    CONSTRAINT cohorts_possible CHECK ((waiting | "out") <> 0 AND (waiting & "out") = 0 AND cardinality(job_ids) >= 2 AND cardinality(job_ids) <= 64)
 ) WITH (fillfactor=70);
-CREATE INDEX cohorts_best ON cohorts USING btree (queue, rank, first_id);
+CREATE INDEX cohorts_that_wait ON cohorts USING btree (queue, rank, first_id) WHERE (waiting <> 0);
 
 CREATE TABLE controls (
     kind              text NOT NULL,
@@ -56,6 +57,18 @@ CREATE TABLE dispatch_state (
     more      json NOT NULL DEFAULT '{}'::json,
     CONSTRAINT dispatch_state_pkey PRIMARY KEY (n)
 );
+
+CREATE TABLE dispatched (
+    first_id         uuid NOT NULL,
+    places           bigint NOT NULL,
+    "out"            bigint NOT NULL,
+    partitions       smallint[] NOT NULL,
+    by_function      text,
+    dispatched_at    timestamp with time zone NOT NULL,
+    lease_expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT dispatched_pkey PRIMARY KEY (first_id, places),
+    CONSTRAINT dispatched_possible CHECK ("out" <> 0 AND ("out" & (~ places)) = 0)
+) WITH (fillfactor=70);
 
 CREATE TABLE early_commands (
     job_id  uuid NOT NULL,
@@ -270,25 +283,112 @@ UNION ALL
     ended.event
    FROM ended;
 
+CREATE VIEW attempts_out AS
+ SELECT jobs.job_id,
+    jobs.queue,
+    jobs.job_type,
+    jobs.owner_id,
+    jobs.fairness_key,
+    jobs.partition,
+    jobs.worker_id,
+    jobs.lease_expires_at,
+    jobs.cancel_requested_at
+   FROM jobs
+  WHERE jobs.status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text])
+UNION ALL
+ SELECT members.job_id,
+    members.queue,
+    members.job_type,
+    members.owner_id,
+    members.fairness_key,
+    members.partition,
+    NULL::text AS worker_id,
+    members.lease_expires_at,
+    NULL::timestamp with time zone AS cancel_requested_at
+   FROM members
+  WHERE members.status = 'QUEUED'::text;
+
 CREATE VIEW members AS
  SELECT c.first_id,
     c.rank,
-    c.waiting,
     c.queue,
     c.job_type,
     c.spec,
     c.owner_id,
     c.fairness_key,
     c.created_at,
-    c.updated_at,
-    c.history,
     m.job_id,
     m.trace_id,
     m.payload,
-    1::bigint << (m.place - 1)::integer AS mask
+    m.place::integer AS place,
+    1::bigint << (m.place - 1)::integer AS mask,
+    (get_byte(uuid_send(m.job_id), 15) >> 1) & 63 AS in_block,
+    'PENDING'::text AS status,
+    1 AS version,
+    0 AS attempt,
+    c.history,
+    c.updated_at,
+    NULL::bigint AS places,
+    NULL::smallint AS partition,
+    NULL::timestamp with time zone AS lease_expires_at
    FROM cohorts c
      CROSS JOIN LATERAL UNNEST(c.job_ids, c.trace_ids, c.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
-  WHERE (c.waiting & (1::bigint << (m.place - 1)::integer)) <> 0;
+  WHERE (c.waiting & (1::bigint << (m.place - 1)::integer)) <> 0
+UNION ALL
+ SELECT d.first_id,
+    d.rank,
+    d.queue,
+    d.job_type,
+    d.spec,
+    d.owner_id,
+    d.fairness_key,
+    d.created_at,
+    m.job_id,
+    m.trace_id,
+    m.payload,
+    m.place::integer AS place,
+    1::bigint << (m.place - 1)::integer AS mask,
+    (get_byte(uuid_send(m.job_id), 15) >> 1) & 63 AS in_block,
+    'QUEUED'::text AS status,
+    d.version,
+    1 AS attempt,
+    d.with_dispatch AS history,
+    d.dispatched_at AS updated_at,
+    d.places,
+    d.partitions[(1 + bit_count((d.places & (~ ((- 1::bigint) << (m.place - 1)::integer)))::bit(64)))] AS partition,
+    d.lease_expires_at
+   FROM ( SELECT c.first_id,
+            c.rank,
+            c.waiting,
+            c.queue,
+            c.job_type,
+            c.spec,
+            c.owner_id,
+            c.fairness_key,
+            c.created_at,
+            c.updated_at,
+            c.history,
+            c.job_ids,
+            c.trace_ids,
+            c.payloads,
+            c."out",
+            d_1.places,
+            d_1."out" AS still_out,
+            d_1.partitions,
+            d_1.dispatched_at,
+            d_1.lease_expires_at,
+                CASE
+                    WHEN d_1.by_function IS NULL THEN 1
+                    ELSE 2
+                END AS version,
+                CASE
+                    WHEN d_1.by_function IS NULL THEN c.history
+                    ELSE ((((c.history || ',{"at":'::text) || to_json(d_1.dispatched_at)::text) || ',"from":"PENDING","to":"QUEUED","by":"'::text) || d_1.by_function) || '","attempt":1}'::text
+                END AS with_dispatch
+           FROM dispatched d_1
+             JOIN cohorts c ON c.first_id = d_1.first_id) d
+     CROSS JOIN LATERAL UNNEST(d.job_ids, d.trace_ids, d.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
+  WHERE (d.still_out & (1::bigint << (m.place - 1)::integer)) <> 0;
 
 CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with time zone, most integer)
  RETURNS SETOF uuid
@@ -297,7 +397,7 @@ CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with t
 AS $function$
     WITH RECURSIVE best AS (
         (SELECT c.first_id, c.rank, bit_count(c.waiting::bit(64)) AS jobs FROM cohorts c
-         WHERE c.queue = $1 AND c.rank >= $2
+         WHERE c.queue = $1 AND c.waiting <> 0 AND c.rank >= $2
          ORDER BY c.rank, c.first_id
          LIMIT 1)
         UNION ALL
@@ -305,7 +405,7 @@ AS $function$
         FROM best
         CROSS JOIN LATERAL (
             SELECT c.first_id, c.rank, bit_count(c.waiting::bit(64)) AS jobs FROM cohorts c
-            WHERE c.queue = $1 AND (c.rank, c.first_id) > (best.rank, best.first_id)
+            WHERE c.queue = $1 AND c.waiting <> 0 AND (c.rank, c.first_id) > (best.rank, best.first_id)
             ORDER BY c.rank, c.first_id
             LIMIT 1
         ) next

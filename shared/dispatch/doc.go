@@ -8,7 +8,7 @@
 // serialises them. Each transaction that brings work or makes room does this:
 //
 //  1. It changes rows of jobs, and collects in a [Delta] what that means for the ledger. It holds the locks of these
-//     rows, but not yet that of the ledger. An insert of new jobs is the exception: it comes after step 2.
+//     rows, but not yet that of the ledger. New jobs, and those in cohorts, are the exception: they come after step 2.
 //  2. It locks the row of the ledger, reads it, and enters the delta. A transaction that had to wait for the lock reads
 //     the version that the one before it committed.
 //  3. It releases jobs that waited for those that have ended, and takes turns of ordering keys. That can end further
@@ -18,7 +18,7 @@
 //  5. It writes the ledger and commits. Only the commit gives up the lock.
 //
 // Deadlocks cannot occur. Under the ledger's lock no transaction waits for a row of jobs: the statements of steps 3
-// and 4 skip rows that another transaction has locked. Cohorts, the rows of jobs that wait together, are written only
+// and 4 skip rows that another transaction has locked. Cohorts, the rows of jobs that fare alike, are written only
 // under the ledger's lock. So a transaction may hold rows and wait for the ledger, but never the reverse. A skipped
 // row is not forgotten: its holder is still before step 2, and its delta names the job as waiting, even if it has left
 // the job as it was.

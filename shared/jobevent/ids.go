@@ -40,6 +40,9 @@ func BlockOf(id uuid.UUID) (least, greatest uuid.UUID) {
 	return least, greatest
 }
 
+// PlaceInBlock returns the place of an id in its block, from 0 to BlockSize-1. Ids of a block are in the order of it.
+func PlaceInBlock(id uuid.UUID) int { return int(id[15]&blockBits) >> 1 }
+
 // SameBlock reports whether two ids are of the same block.
 func SameBlock(a, b uuid.UUID) bool {
 	a[15], b[15] = a[15]|blockBits, b[15]|blockBits

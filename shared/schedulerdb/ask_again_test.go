@@ -14,10 +14,17 @@ func (h fixture) pass(d time.Duration) (asked int) {
 	h.Helper()
 	step := max(5*time.Second, d/100)
 	for range d / step {
-		h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at - $1::interval", step)
+		h.moveLeases(-step)
 		asked += len(h.askAgain(step).Runs)
 	}
 	return asked
+}
+
+// moveLeases moves the ends of all leases.
+func (h fixture) moveLeases(by time.Duration) {
+	h.Helper()
+	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + $1::interval", by)
+	h.exec("UPDATE dispatched SET lease_expires_at = lease_expires_at + $1::interval", by)
 }
 
 // serve inserts a worker that has been live for an hour and lists no attempts.
@@ -80,7 +87,7 @@ func TestAttemptsAreAskedAboutAfterTheClockWasPutBack(t *testing.T) {
 	h.serve("w1")
 	jobs := newJobs(20)
 	h.ingest(jobs...)
-	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + interval '1 h'")
+	h.moveLeases(time.Hour)
 	h.heartbeat("dead", 200, []int32{1})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h', since = now() + interval '50 min'")
 	h.heartbeat("w1", 200, []int32{0})
@@ -90,7 +97,7 @@ func TestAttemptsAreAskedAboutAfterTheClockWasPutBack(t *testing.T) {
 	if n := h.pass(10 * time.Second); n != 20 {
 		t.Errorf("after a lease %d of 20 attempts were asked about", n)
 	}
-	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + interval '10 min'")
+	h.moveLeases(10 * time.Minute)
 	if n := h.pass(20 * time.Second); n != 20 {
 		t.Errorf("after another step %d of 20 attempts were asked about", n)
 	}

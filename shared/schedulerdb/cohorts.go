@@ -3,6 +3,8 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -14,10 +16,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// A cohort is one row for jobs that were accepted together, wait, and differ only in their ids, traces and payloads.
-// Its members are dispatched without ever having had a row of their own while they waited. Whatever else concerns a
-// member first gives it a row of jobs, see leave. Cohorts are written only under the lock of the ledger.
-// Why, and what it earns: docs/decisions/databases.md#jobs-that-wait-together-share-a-row
+// A cohort is one row for jobs that were accepted together and differ only in their ids, traces and payloads. Its
+// members wait, are dispatched and complete without ever having had a row of jobs. Whatever else happens to a member
+// first gives it one, see leave. Cohorts are written only under the lock of the ledger.
+// Why, and what it earns: docs/decisions/databases.md#jobs-that-fare-alike-share-a-row
 
 const (
 	// leastMembers is below which a row for each job costs less.
@@ -26,8 +28,8 @@ const (
 	mostPayload = 32 << 10
 )
 
-// cohorts splits arrivals that begin as PENDING, which are in the order of their ranks, into those that share a row and
-// those that get one each.
+// cohorts splits arrivals, which are in the order of their ranks, into those that share a row and those that get one
+// each.
 func (s *Store) cohorts(arrivals []dispatch.Arrival, b *dispatch.Blocks, l *dispatch.Ledger) (
 	together [][]dispatch.Arrival, alone []dispatch.Arrival,
 ) {
@@ -52,10 +54,11 @@ func (s *Store) cohorts(arrivals []dispatch.Arrival, b *dispatch.Blocks, l *disp
 	return together, alone
 }
 
-// mayShare reports whether a job that waits has only what a cohort has. A queue in which a cohort waits has jobs of one
+// mayShare reports whether a new job has only what a cohort has. A queue in which a cohort waits has jobs of one
 // fairness key, so that rank alone orders it.
 func mayShare(job *dispatch.Arrival, b *dispatch.Blocks, l *dispatch.Ledger) bool {
-	return job.Status == jobstate.Pending && job.Partition == nil && job.Lane == "" && b.By(job.JobID) == "" &&
+	begins := job.Status == jobstate.Pending || job.Status == jobstate.Queued
+	return begins && job.Lane == "" && b.By(job.JobID) == "" &&
 		job.RunAt == nil && job.ExpiresAt == nil && job.OrderingKey == "" && len(job.After) == 0 && len(job.Inputs) == 0 &&
 		job.FlowID == uuid.Nil && job.Event == nil && !job.KeepBuild &&
 		!l.UsesShares(job.Queue) && !l.UsesLanes(job.Queue) && !l.HasBuilds()
@@ -63,38 +66,56 @@ func mayShare(job *dispatch.Arrival, b *dispatch.Blocks, l *dispatch.Ledger) boo
 
 func share(a, b *dispatch.Arrival) bool {
 	return jobevent.SameBlock(a.JobID, b.JobID) && a.Rank.Equal(b.Rank) && a.CreatedAt.Equal(b.CreatedAt) &&
-		a.Queue == b.Queue && a.JobType == b.JobType && a.OwnerID == b.OwnerID &&
+		a.Status == b.Status && a.Queue == b.Queue && a.JobType == b.JobType && a.OwnerID == b.OwnerID &&
 		dispatch.FairnessKeyOf(a.Created) == dispatch.FairnessKeyOf(b.Created) && a.Spec.Equal(&b.Spec)
 }
 
-// insertCohort inserts a cohort of new jobs.
-func insertCohort(ctx context.Context, q *gen.Queries, jobs []dispatch.Arrival, history string) error {
+// insertCohort inserts a cohort of new jobs, which all begin in the same state.
+func insertCohort(ctx context.Context, q *gen.Queries, jobs []dispatch.Arrival, begin *gen.JobsInsertParams) error {
 	first := &jobs[0]
 	all := int64(^uint64(0) >> (64 - len(jobs))) // a bit for each
 	p := gen.CohortsInsertParams{
 		FirstID: first.JobID, Rank: first.Rank, Waiting: all, Queue: first.Queue, JobType: first.JobType,
 		Spec: first.Spec.Bytes(), OwnerID: first.OwnerID, FairnessKey: dispatch.FairnessKeyOf(first.Created),
-		CreatedAt: first.CreatedAt, History: history,
+		CreatedAt: first.CreatedAt, History: begin.History,
 	}
+	var partitions []int16
 	for i := range jobs {
 		p.JobIDs, p.TraceIDs = append(p.JobIDs, jobs[i].JobID), append(p.TraceIDs, jobs[i].TraceID)
 		p.Payloads = append(p.Payloads, jobs[i].Payload)
+		if jobs[i].Partition != nil {
+			partitions = append(partitions, *jobs[i].Partition)
+		}
+	}
+	if len(partitions) > 0 {
+		p.Waiting, p.Out = 0, all
 	}
 	if err := q.CohortsInsert(ctx, p); err != nil {
 		return fmt.Errorf("insert cohort: %w", err)
+	}
+	if len(partitions) == 0 {
+		return nil
+	}
+	err := q.DispatchedInsert(ctx, gen.DispatchedInsertParams{
+		FirstID: first.JobID, Places: all, Partitions: partitions, LeaseExpiresAt: *begin.LeaseExpiresAt,
+	})
+	if err != nil {
+		return fmt.Errorf("insert dispatched cohort: %w", err)
 	}
 	return nil
 }
 
 // membersNamed returns the parameters that find jobs in cohorts.
-func membersNamed(ids []uuid.UUID) gen.MembersNamedParams {
-	p := gen.MembersNamedParams{JobIDs: ids}
-	seen := map[uuid.UUID]bool{}
+func membersNamed(ids []uuid.UUID) (p gen.MembersNamedParams) {
+	blocks := map[uuid.UUID]int{}
 	for _, id := range ids {
-		if from, to := jobevent.BlockOf(id); !seen[from] {
-			seen[from] = true
-			p.FromIDs, p.ToIDs = append(p.FromIDs, from), append(p.ToIDs, to)
+		from, to := jobevent.BlockOf(id)
+		block, some := blocks[from]
+		if !some {
+			block, blocks[from] = len(blocks), len(blocks)
+			p.FromIDs, p.ToIDs, p.Wanted = append(p.FromIDs, from), append(p.ToIDs, to), append(p.Wanted, 0)
 		}
+		p.Wanted[block] |= 1 << jobevent.PlaceInBlock(id)
 	}
 	return p
 }
@@ -110,23 +131,103 @@ func members(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]gen.Member
 	return rows, nil
 }
 
-// memberSnapshot returns the state of a job that waits in a cohort.
+// memberSnapshot returns the state of a job in a cohort.
 func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	return emit.Snapshot{
-		JobID: row.JobID, TraceID: row.TraceID, Status: string(jobstate.Pending), Version: 1, History: row.History,
-		UpdatedAt: row.UpdatedAt, Queue: row.Queue, Rank: row.Rank, FairnessKey: row.FairnessKey,
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		History: row.History, UpdatedAt: row.UpdatedAt, Queue: row.Queue, Rank: row.Rank, FairnessKey: row.FairnessKey,
 	}
 }
 
-// leave gives those of the jobs that wait in cohorts rows of jobs. The caller has the ledger locked.
-func leave(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
-	if len(ids) == 0 {
-		return nil
+// completeMembers completes attempts of jobs in cohorts, which are in the order of their ids. The ledger is locked.
+func completeMembers(
+	ctx context.Context, t step, outcomes []Outcome, delta *dispatch.Delta,
+) ([]emit.Snapshot, error) {
+	first := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Attempt != 1 })
+	first = slices.CompactFunc(first, func(a, b Outcome) bool { // forged: the store makes one id for each place
+		return jobevent.SameBlock(a.JobID, b.JobID) && jobevent.PlaceInBlock(a.JobID) == jobevent.PlaceInBlock(b.JobID)
+	})
+	if len(first) == 0 {
+		return nil, nil
 	}
-	if err := q.MembersLeave(ctx, gen.MembersLeaveParams(membersNamed(ids))); err != nil {
-		return fmt.Errorf("give members of cohorts rows of their own: %w", err)
+	given := completeParams(first)
+	named := membersNamed(given.JobIDs)
+	p := gen.MembersCompleteParams{
+		FromIDs: named.FromIDs, ToIDs: named.ToIDs, Wanted: named.Wanted, JobIDs: given.JobIDs,
+		Entries: given.Entries, Outputs: given.Outputs, StartedAts: given.StartedAts,
+	}
+	before := 0
+	for _, wanted := range named.Wanted {
+		p.Befores, before = append(p.Befores, int32Of(before)), before+bits.OnesCount64(uint64(wanted))
+	}
+	rows, err := t.MembersComplete(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("complete members of cohorts: %w", err)
+	}
+	completed, removed := make([]gen.JobsCompleteRow, len(rows)), make([]member, len(rows))
+	for i, row := range rows {
+		removed[i] = member{row.FirstID, row.Places, row.Mask}
+		completed[i] = gen.JobsCompleteRow{
+			JobID: row.JobID, TraceID: row.TraceID, Version: row.Version, Attempt: 1, History: row.History,
+			UpdatedAt: row.UpdatedAt, Queue: row.Queue, Partition: row.Partition, OwnerID: row.OwnerID, JobType: row.JobType,
+			FairnessKey: row.FairnessKey, WasOut: true,
+		}
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	if err := remove(ctx, t.last, removed); err != nil {
+		return nil, err
+	}
+	return completedSnapshots(first, completed, delta), nil
+}
+
+// member is the place of a job in a cohort.
+type member gen.MembersLeaveRow
+
+// remove removes jobs from their cohorts.
+func remove(ctx context.Context, q *gen.Queries, jobs []member) error {
+	var p gen.MembersRemoveParams
+	wholes, parts := map[uuid.UUID]int{}, map[member]int{}
+	for _, job := range jobs {
+		whole, some := wholes[job.FirstID]
+		if !some {
+			whole, wholes[job.FirstID] = len(wholes), len(wholes)
+			p.FirstIDs, p.Waiting, p.Out = append(p.FirstIDs, job.FirstID), append(p.Waiting, 0), append(p.Out, 0)
+		}
+		if job.Places == 0 {
+			p.Waiting[whole] |= job.Mask
+			continue
+		}
+		p.Out[whole] |= job.Mask
+		key := member{FirstID: job.FirstID, Places: job.Places}
+		part, some := parts[key]
+		if !some {
+			part, parts[key] = len(parts), len(parts)
+			p.PartIDs, p.Places, p.PartOut = append(p.PartIDs, job.FirstID), append(p.Places, job.Places), append(p.PartOut, 0)
+		}
+		p.PartOut[part] |= job.Mask
+	}
+	if err := q.MembersRemove(ctx, p); err != nil {
+		return fmt.Errorf("remove members of cohorts: %w", err)
 	}
 	return nil
+}
+
+// leave gives those of the jobs that are in cohorts rows of jobs. The caller has the ledger locked.
+func leave(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
+	rows, err := q.MembersLeave(ctx, gen.MembersLeaveParams(membersNamed(ids)))
+	if err != nil {
+		return fmt.Errorf("give members of cohorts rows of their own: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	leaving := make([]member, len(rows))
+	for i, row := range rows {
+		leaving[i] = member(row)
+	}
+	return remove(ctx, q, leaving)
 }
 
 // leaveCohorts does so in a transaction of its own, since the caller's locks rows before the ledger.
@@ -138,7 +239,8 @@ func (s *Store) leaveCohorts(ctx context.Context, ids []uuid.UUID) error {
 	return s.locked(ctx, func(q *gen.Queries) error { return leave(ctx, q, ids) })
 }
 
-// leaveBest gives at least most of the best jobs of the cohorts of a queue rows of jobs, in which the picker sees them.
+// leaveBest gives at least most of the best jobs that wait in the cohorts of a queue rows of jobs, in which the picker
+// sees them.
 // It returns the best of the cohorts that are left; none: nil.
 func leaveBest(ctx context.Context, q *gen.Queries, queue string, most int) (*gen.CohortBestRow, error) {
 	ids, err := q.MembersBest(ctx, gen.MembersBestParams{QueueName: queue, Most: int32Of(most)})
@@ -159,6 +261,16 @@ func leaveBest(ctx context.Context, q *gen.Queries, queue string, most int) (*ge
 		return nil, nil
 	}
 	return &left[0], nil
+}
+
+// leaveUnlisted gives members of cohorts that no worker has listed for a lease rows of jobs, in which AskAgain finds
+// them.
+func (s *Store) leaveUnlisted(ctx context.Context) error {
+	ids, err := gen.New(s.pool).MembersUnlisted(ctx, gen.MembersUnlistedParams{Lease: s.cfg.Lease, Most: AskMost})
+	if err != nil || len(ids) == 0 {
+		return pgpool.Classify(err)
+	}
+	return s.locked(ctx, func(q *gen.Queries) error { return leave(ctx, q, ids) })
 }
 
 // leaveAll gives all members of cohorts rows of jobs.

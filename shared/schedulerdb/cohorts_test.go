@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,12 +15,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // cohorts returns how many cohorts there are, and how many jobs wait in them.
 func (h fixture) cohorts() (cohorts, members int) {
 	h.Helper()
-	if err := h.pool.QueryRow(h.Context(), "SELECT (SELECT count(*) FROM cohorts), (SELECT count(*) FROM members)").
+	const statement = "SELECT (SELECT count(*) FROM cohorts), (SELECT count(*) FROM members WHERE status = 'PENDING')"
+	if err := h.pool.QueryRow(h.Context(), statement).
 		Scan(&cohorts, &members); err != nil {
 		h.Fatal(err)
 	}
@@ -263,6 +266,123 @@ func TestARestoredDatabaseHasNoCohorts(t *testing.T) {
 	}
 }
 
+func (h fixture) wantOutTogether(want int) {
+	h.Helper()
+	if n := h.count("members WHERE status = 'QUEUED'"); n != want {
+		h.Fatalf("%d jobs are out in cohorts, want %d", n, want)
+	}
+}
+
+func TestJobsThatFindRoomShareARowWhileTheyAreOut(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 60, allPartitions)
+	jobs := newJobs(70)
+	runs := h.ingest(jobs...).Runs
+	h.wantOutTogether(60)
+	h.wantMembers(10)
+	if n := h.count("jobs"); n > 0 || len(runs) != 60 {
+		t.Errorf("%d runs, %d rows of jobs", len(runs), n)
+	}
+	if got := h.wantStatus(jobs[7], jobstate.Queued); got.Version != 1 || len(got.History) != 1 || got.Attempt != 1 {
+		t.Errorf("%+v", got)
+	}
+	var outcomes []Outcome
+	for i, run := range runs {
+		if *run.Partition < 0 || run.JobID != jobs[i].JobID {
+			t.Fatalf("%+v", run)
+		}
+		o := completed(jobs[i], 1)
+		o.Output = json.RawMessage(fmt.Sprint(i))
+		outcomes = append(outcomes, o)
+	}
+	outcomes = append(outcomes, completed(jobs[65], 1), completed(jobs[3], 2)) // of a job that waits, and of a later attempt
+	if got := h.settle(outcomes[10:]...).Runs; len(got) != 11 {                // with the order of jobs[3], once more
+		t.Errorf("%d went out", len(got))
+	}
+	h.settle(outcomes[:10]...)
+	for i, job := range jobs[:60] {
+		if got := h.wantStatus(job, jobstate.Completed); string(got.Output) != fmt.Sprint(i) || got.Version != 2 {
+			t.Fatalf("job %d: %+v", i, got)
+		}
+	}
+	h.wantOutTogether(10)
+	if h.completeAll(h.inFlight()); h.count("cohorts")+h.count("dispatched")+h.count("jobs") > 0 {
+		t.Error("rows are left")
+	}
+	h.wantEmpty()
+}
+
+func TestWhatHappensToOneJobThatIsOutGivesItARow(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 20, []int32{0, 1})
+	jobs := newJobs(20)
+	h.ingest(jobs...)
+	now := time.Now()
+	h.heartbeat("w1", 20, []int32{0, 1}, jobevent.ListedAttempt{JobID: jobs[0].JobID, Attempt: 1},
+		jobevent.ListedAttempt{JobID: jobs[1].JobID, Attempt: 1, StartedAt: &now})
+	h.wantOutTogether(18)
+	h.wantStatus(jobs[0], jobstate.Queued)
+	h.wantStatus(jobs[1], jobstate.Running)
+	h.order(jobs[2], 1, jobevent.CommandCancel)
+	if n := h.count("jobs WHERE cancel_requested_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d jobs have a cancel", n)
+	}
+	h.settle(ended(jobs[3], 1, "failed"), completed(jobs[4], 1), ended(jobs[2], 1, "cancelled"))
+	h.wantOutTogether(15)
+	h.wantStatus(jobs[2], jobstate.Cancelled)
+	h.wantStatus(jobs[4], jobstate.Completed)
+	if got := h.status(jobs[3]); got.Status == string(jobstate.Queued) {
+		t.Errorf("%+v", got)
+	}
+	if drift := h.drift(); !drift.Empty() {
+		t.Errorf("drift %+v", drift)
+	}
+}
+
+// A job leaves its cohort between the search for its row of jobs and the lock of the ledger.
+func TestACompletionFindsAJobThatLeavesItsCohort(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
+	h.heartbeat("w1", 20, []int32{0})
+	jobs := newJobs(20)
+	h.ingest(jobs...)
+	h.heartbeat("w1", 20, []int32{0}, jobevent.ListedAttempt{JobID: jobs[2].JobID, Attempt: 1}) // jobs[2] leaves
+	for n, outcomes := range [][]Outcome{{completed(jobs[0], 1)}, {completed(jobs[1], 1), ended(jobs[2], 1, "interrupted")}} {
+		tx := h.begin()
+		q := gen.New(tx)
+		if _, err := q.DispatchLock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := leave(t.Context(), q, []uuid.UUID{jobs[n].JobID}); err != nil {
+			t.Fatal(err)
+		}
+		published := make(chan emit.Effects, 1)
+		go func() { published <- h.must(h.Settle(t.Context(), outcomes)) }()
+		h.awaitLockWaits(1)
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-published
+		h.wantStatus(jobs[n], jobstate.Completed)
+	}
+}
+
+// A cohort from which few go out at a time would have a part for each.
+func TestACohortFromWhichJobsGoOutOneByOneGetsRows(t *testing.T) {
+	h := newFixture(t)
+	h.hold()
+	jobs := newJobs(64)
+	h.ingest(jobs...)
+	out := h.resume(10).Runs
+	h.wantMembers(54)
+	h.settle(completed(jobs[0], 1))
+	h.wantMembers(0)
+	h.wantOutTogether(9)
+	if n := h.completeAll(h.inFlight()); n != 63 || len(out) != 10 {
+		t.Errorf("%d more completed", n)
+	}
+	h.wantEmpty()
+}
+
 // With 20,000 cohorts in each of two queues and no statistics, every statement finds its cohorts by an index.
 func TestPlansOfCohortsUseIndexes(t *testing.T) {
 	t.Parallel()
@@ -274,13 +394,21 @@ func TestPlansOfCohortsUseIndexes(t *testing.T) {
 	h.hold()
 	jobs := newJobs(200)
 	h.ingest(jobs...)
-	h.tamper(`INSERT INTO cohorts SELECT uuidv7(), rank + n * interval '1 ms', 3, (ARRAY['default', 'mail'])[1 + n % 2], job_type, spec,
-			owner_id, fairness_key, created_at, updated_at, history, ARRAY[uuidv7(), uuidv7()], ARRAY[uuidv7(), uuidv7()], '{1,2}'
+	h.tamper(`INSERT INTO cohorts (first_id, rank, waiting, queue, job_type, spec, owner_id, fairness_key, created_at,
+			updated_at, history, job_ids, trace_ids, payloads)
+		SELECT uuidv7(), rank + n * interval '1 ms', 3, (ARRAY['default', 'mail'])[1 + n % 2], job_type, spec, owner_id, fairness_key, created_at, updated_at, history, ARRAY[uuidv7(), uuidv7()], ARRAY[uuidv7(), uuidv7()], '{1,2}'
 		FROM (SELECT * FROM cohorts ORDER BY first_id LIMIT 1) c, generate_series(1, 40000) n`)
 	plans.Forget()
 	out := h.resume(100).Runs
 	h.ingest(jobs[100:]...)
 	h.ingest(newJobs(20)...)
+	other := newJobs(20)
+	for i := range other {
+		other[i].Queue = "idle"
+	}
+	h.heartbeat("w2", 20, []int32{0})
+	h.exec("UPDATE workers SET partitions = '{\"idle\": [0]}' WHERE worker_id = 'w2'")
+	h.ingest(other...)
 	h.order(jobs[150], 1, jobevent.CommandCancel)
 	h.report(jobs[151], 0)
 	h.settle(completed(jobevent.Created{JobID: out[0].JobID}, 1))
@@ -289,8 +417,12 @@ func TestPlansOfCohortsUseIndexes(t *testing.T) {
 	another[0].OwnerID = "acme"
 	h.ingest(another...)
 	h.settle(completed(jobevent.Created{JobID: out[1].JobID}, 1))
+	h.heartbeat("w1", 200, []int32{0}, jobevent.ListedAttempt{JobID: out[2].JobID, Attempt: 1})
+	h.moveLeases(-time.Hour)
+	h.askAgain(0)
 	for _, name := range []string{
 		"JobsDispatch", "CohortsInsert", "CohortsNear", "CohortBest", "MembersNamed", "MembersBest", "MembersLeave", "QueuesPending",
+		"DispatchedInsert", "MembersComplete", "MembersRemove", "MembersUnlisted", "JobsRunOrders", "InFlight",
 	} {
 		if len(plans.Seen()[name]) == 0 {
 			t.Errorf("%s did not run", name)

@@ -133,26 +133,26 @@ func newerThan(
 		p.JobIDs = append(p.JobIDs, job.JobID)
 		p.Versions = append(p.Versions, job.Version)
 	}
+	together, err := members(ctx, q, p.JobIDs) // first, as in snapshots
+	if err != nil {
+		return nil, nil, err
+	}
 	rows, err := q.JobsNewer(ctx, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("answer report: %w", err)
 	}
-	waiting, err := members(ctx, q, p.JobIDs)
-	if err != nil {
-		return nil, nil, err
-	}
-	waits := map[uuid.UUID]bool{}
-	for _, row := range waiting {
-		waits[row.JobID] = true
+	versions := map[uuid.UUID]int64{}
+	for _, row := range together {
+		versions[row.JobID] = row.Version
 	}
 	for _, job := range known {
-		if waits[job.JobID] && job.Version == 0 {
+		if versions[job.JobID] > job.Version {
 			newer = append(newer, job.JobID)
 		}
 	}
 	for _, row := range rows {
 		switch {
-		case row.IsUnknown && waits[row.JobID]:
+		case row.IsUnknown && versions[row.JobID] > 0:
 		case row.IsUnknown:
 			unknown = append(unknown, emit.Snapshot{
 				JobID: row.JobID, Version: row.Version, Status: jobevent.StatusUnknown, UpdatedAt: time.Now(),

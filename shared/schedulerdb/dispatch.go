@@ -88,6 +88,11 @@ func (s *Store) sendBest(
 	r *result,
 ) ([]dispatch.Target, error) {
 	asked := targets[:min(most, len(targets))]
+	if len(asked) < leastMembers {
+		if _, err := leaveBest(ctx, q, queue, len(asked)); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
 		QueueName: queue, Floor: l.Floor(queue), Partitions: dispatch.Partitions(asked), Lease: s.cfg.Lease, ByFunction: by,
 	})

@@ -75,7 +75,7 @@ func TestACancelThatRacesWithItsJobIsApplied(t *testing.T) {
 // A cancel that meets the completion of its job is answered at once: that it came too late, or with the end.
 func TestACommandThatMeetsTheCompletionOfItsJobIsAnsweredAtOnce(t *testing.T) {
 	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
-	jobs := newJobs(5)
+	jobs := newJobs(1)
 	h.ingest(jobs...)
 	published := make(chan emit.Effects, 2)
 	tx := h.begin() // holds up the completion and, behind it, the cancel

@@ -90,11 +90,11 @@ func (s *Store) ingest(
 		return r, err
 	}
 	if found.near {
-		waiting, err := members(ctx, t.Queries, createdIDs(created))
+		together, err := members(ctx, t.Queries, createdIDs(created))
 		if err != nil {
 			return r, err
 		}
-		for _, row := range waiting {
+		for _, row := range together {
 			found.known = append(found.known, row.JobID)
 		}
 	}
@@ -109,12 +109,13 @@ func (s *Store) ingest(
 	}
 	arrivals, delta := dispatch.Place(created, b, l, atOnce)
 	l.Enter(delta)
-	var together [][]dispatch.Arrival
+	together, alone := [][]dispatch.Arrival(nil), arrivals
 	if len(found.early) == 0 {
-		together, arrivals = s.cohorts(arrivals, b, l)
+		together, alone = s.cohorts(arrivals, b, l)
 	}
-	in := s.insertion(arrivals, b, l.At)
-	if err := in.insert(ctx, t.last, together); err != nil {
+	in := s.insertion(together, alone, b, l.At)
+	in.send(arrivals)
+	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
 	}
 	if b != nil || len(found.early)+len(in.scheduled.JobIDs)+len(in.waiting.JobIDs) > 0 { // later statements read the rows
@@ -159,16 +160,22 @@ func (s *Store) ingest(
 	return r, saveLedger(ctx, t.last, l)
 }
 
-// insertion has the parameters that insert a batch of new jobs, by the state in which they begin.
+// insertion has the parameters that insert a batch of new jobs: cohorts, and the others by the state in which they
+// begin.
 type insertion struct {
+	together [][]dispatch.Arrival
+
 	queued, pending, scheduled, waiting gen.JobsInsertParams
 
 	orders  []emit.RunOrder // of the jobs that are dispatched at once
 	sentOut []uuid.UUID     // of these, those whose orders carry outputs; read after the commit
 }
 
-func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at time.Time) insertion {
+func (s *Store) insertion(
+	together [][]dispatch.Arrival, alone []dispatch.Arrival, b *dispatch.Blocks, at time.Time,
+) insertion {
 	in := insertion{
+		together:  together,
 		queued:    beginning(jobstate.Queued, at),
 		pending:   beginning(jobstate.Pending, at),
 		scheduled: beginning(jobstate.Scheduled, at),
@@ -177,13 +184,12 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 	in.waiting.Attempt, in.waiting.CallbackDeadlineAt = 1, &noDeadline
 	leaseExpiresAt := at.Add(s.cfg.Lease)
 	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
-	n := len(arrivals)
-	for i := range arrivals {
-		job, p := &arrivals[i], &in.pending
-		spec := job.Spec.Bytes()
+	n, specs := len(alone), specBytes{}
+	for i := range alone {
+		job, p := &alone[i], &in.pending
 		if job.Partition != nil {
 			p = &in.queued
-			in.send(job, spec, n)
+			p.Partitions = append(p.Partitions, *job.Partition)
 		} else if job.Status == jobstate.Scheduled {
 			p = &in.scheduled
 			p.DueAts = append(p.DueAts, *job.RunAt)
@@ -191,7 +197,7 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 			p = &in.waiting
 			p.DueAts = append(p.DueAts, noDeadline)
 		}
-		addTo(p, job, spec, n)
+		addTo(p, job, specs.of(&job.Spec), n)
 		addBlocks(p, b, job.Created)
 	}
 	return in
@@ -200,28 +206,50 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 // noDeadline is when a fan-out has waited too long: never, since the jobs of its elements have no deadline together.
 var noDeadline = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// send adds the run order of a job of up to n.
-func (in *insertion) send(job *dispatch.Arrival, spec json.RawMessage, n int) {
-	if in.orders == nil {
-		in.orders = make([]emit.RunOrder, 0, n)
+// send adds the run orders of those jobs that are dispatched at once, in the order of their ranks.
+func (in *insertion) send(arrivals []dispatch.Arrival) {
+	var specs specBytes
+	for i := range arrivals {
+		job := &arrivals[i]
+		switch {
+		case job.Partition == nil:
+		case len(job.Inputs) > 0:
+			in.sentOut = append(in.sentOut, job.JobID)
+		default:
+			if in.orders == nil {
+				in.orders = make([]emit.RunOrder, 0, len(arrivals)-i)
+			}
+			in.orders = append(in.orders, emit.RunOrder{
+				JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
+				Payload: job.Payload, Spec: specs.of(&job.Spec), Rank: job.Rank, Partition: job.Partition,
+				ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
+				Event: job.Event, Prompt: job.Awaited,
+			})
+		}
 	}
-	in.queued.Partitions = append(in.queued.Partitions, *job.Partition)
-	if len(job.Inputs) > 0 {
-		in.sentOut = append(in.sentOut, job.JobID)
-		return
+}
+
+// specBytes encodes specs, and one that is equal to the one before only once.
+type specBytes struct {
+	last  *jobevent.Spec
+	bytes json.RawMessage
+}
+
+func (b *specBytes) of(spec *jobevent.Spec) json.RawMessage {
+	if b.last == nil || !spec.Equal(b.last) {
+		b.last, b.bytes = spec, spec.Bytes()
 	}
-	in.orders = append(in.orders, emit.RunOrder{
-		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
-		Payload: job.Payload, Spec: spec, Rank: job.Rank, Partition: job.Partition,
-		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
-		Event: job.Event, Prompt: job.Awaited,
-	})
+	return b.bytes
 }
 
 // insert writes the jobs, with one statement for each state in which some begin.
-func (in *insertion) insert(ctx context.Context, q *gen.Queries, cohorts [][]dispatch.Arrival) error {
-	for _, cohort := range cohorts {
-		if err := insertCohort(ctx, q, cohort, in.pending.History); err != nil {
+func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
+	for _, cohort := range in.together {
+		begin := &in.pending
+		if cohort[0].Partition != nil {
+			begin = &in.queued
+		}
+		if err := insertCohort(ctx, q, cohort, begin); err != nil {
 			return err
 		}
 	}

@@ -267,7 +267,7 @@ func TestAWorkerWithExaggeratedFiguresGetsNoMoreThanItsRoom(t *testing.T) {
 		h.ingest(newJobs(5)...)
 	}
 	var out, elsewhere int
-	err := h.pool.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE partition <> 4) FROM jobs WHERE status = 'QUEUED'").
+	err := h.pool.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE partition <> 4) FROM attempts_out").
 		Scan(&out, &elsewhere)
 	if err != nil || out != 3 || elsewhere != 0 {
 		t.Errorf("%d out, %d of them elsewhere (%v)", out, elsewhere, err)

@@ -95,7 +95,8 @@ func TestALimitOfABacklogMovesEachJobOnce(t *testing.T) {
 // inFlight returns all attempts that are out.
 func (h fixture) inFlight() (out []emit.RunOrder) {
 	h.Helper()
-	rows, err := h.pool.Query(h.Context(), "SELECT job_id, attempt FROM jobs WHERE status IN ('QUEUED', 'RUNNING')")
+	rows, err := h.pool.Query(h.Context(), `SELECT job_id, attempt FROM jobs WHERE status IN ('QUEUED', 'RUNNING')
+		UNION ALL SELECT job_id, attempt FROM members WHERE status = 'QUEUED'`)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -30,11 +32,19 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 		}
 		latest[heartbeat.WorkerID] = heartbeat
 	}
+	listed := listedAttempts(latest)
+	ids := make([]uuid.UUID, len(listed))
+	for i := range listed {
+		ids[i] = listed[i].JobID
+	}
+	if err := s.leaveCohorts(ctx, ids); err != nil {
+		return emit.Effects{}, err
+	}
 	var r result
 	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		if err := s.renew(ctx, t.Queries, latest, &r, &delta); err != nil {
+		if err := s.renew(ctx, t.Queries, listed, &r, &delta); err != nil {
 			return err
 		}
 		l, err := s.lockLedger(ctx, t.Queries)
@@ -106,16 +116,19 @@ type listedAttempt struct {
 	workerID string
 }
 
-// renew renews the leases of the listed attempts, and makes started ones RUNNING.
-func (s *Store) renew(
-	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, r *result, delta *dispatch.Delta,
-) error {
-	var listed []listedAttempt
+func listedAttempts(latest map[string]jobevent.Heartbeat) (listed []listedAttempt) {
 	for id, heartbeat := range latest {
 		for _, attempt := range heartbeat.Attempts {
 			listed = append(listed, listedAttempt{attempt, id})
 		}
 	}
+	return listed
+}
+
+// renew renews the leases of the listed attempts, and makes started ones RUNNING.
+func (s *Store) renew(
+	ctx context.Context, q *gen.Queries, listed []listedAttempt, r *result, delta *dispatch.Delta,
+) error {
 	if len(listed) == 0 {
 		return nil
 	}
@@ -162,6 +175,9 @@ const AskMost = 1000
 // question without an answer delays the next one. AskAgain also repeats unanswered cancels that have become due since
 // the last call, fails jobs for which no worker has come, and corrects the ledger by the count.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (emit.Effects, error) {
+	if err := s.leaveUnlisted(ctx); err != nil {
+		return emit.Effects{}, err
+	}
 	var r result
 	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}

@@ -122,12 +122,19 @@ func TestARefusedBatchLeavesTheLedgerAsItWas(t *testing.T) {
 }
 
 func TestTheCountCorrectsRowsThatTheLedgerMissed(t *testing.T) {
-	h := newFixture(t)
-	h.heartbeat("w1", 5, []int32{0})
-	h.ingest(newJobs(5)...)
-	h.tamper("DELETE FROM jobs")
-	if effects := h.ingest(newJobs(9)...); len(effects.Runs) != 5 {
-		t.Errorf("%d out", len(effects.Runs))
+	for _, table := range []string{"jobs", "dispatched"} {
+		t.Run(table, func(t *testing.T) {
+			h := newFixture(t)
+			if table == "jobs" {
+				h.cohort = 1
+			}
+			h.heartbeat("w1", 5, []int32{0})
+			h.ingest(newJobs(5)...)
+			h.tamper("DELETE FROM " + table)
+			if effects := h.ingest(newJobs(9)...); len(effects.Runs) != 5 {
+				t.Errorf("%d are out", len(effects.Runs))
+			}
+		})
 	}
 }
 

@@ -230,7 +230,7 @@ func (w *limited) keepTime(ctx context.Context, store *Store) {
 }
 
 func (w *limited) look(ctx context.Context) error {
-	rows, err := w.pool.Query(ctx, `SELECT queue, job_type, coalesce(owner_id, ''), fairness_key FROM jobs WHERE status IN ('QUEUED', 'RUNNING')`)
+	rows, err := w.pool.Query(ctx, `SELECT queue, job_type, coalesce(owner_id, ''), fairness_key FROM attempts_out`)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -49,14 +50,30 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 	// JobsLock locks rows in this order. The outcomes of one job keep the order in which they came.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	done, others := s.split(outcomes)
-	if len(others) == 0 {
-		return s.settleCompleted(ctx, done)
+	if err := s.leaveCohorts(ctx, jobIDs(others)); err != nil {
+		return emit.Effects{}, err
 	}
+	var effects emit.Effects
+	for range applyTries {
+		if len(others) == 0 {
+			effects, err = s.settleCompleted(ctx, done)
+		} else {
+			effects, err = s.settle(ctx, outcomes, done, others)
+		}
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	return effects, err
+}
+
+func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (emit.Effects, error) {
 	var r result
-	err = s.step(ctx, &r, nil, func(t step) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		// Lock the completed jobs too: a transaction that locks rows in two steps can deadlock with another one.
+		// Lock the completed jobs too, and complete no others here: a transaction that locks rows in two steps can deadlock
+		// with another one.
 		jobs, err := lockJobs(ctx, t.Queries, jobIDs(outcomes))
 		if err != nil {
 			return err
@@ -64,28 +81,27 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 		if r.Jobs, err = s.apply(ctx, t.Queries, "outcome", others, jobs, &delta); err != nil {
 			return err
 		}
-		if len(done) > 0 {
-			rows, err := t.JobsComplete(ctx, completeParams(done))
-			if err != nil {
-				return fmt.Errorf("complete jobs: %w", err)
-			}
-			r.Jobs = append(r.Jobs, completedSnapshots(done, rows, &delta)...)
+		isElsewhere := func(o Outcome) bool { return jobs[o.JobID] == nil }
+		locked := slices.DeleteFunc(slices.Clone(done), isElsewhere)
+		rows, err := t.JobsComplete(ctx, completeParams(locked))
+		if err != nil {
+			return fmt.Errorf("complete jobs: %w", err)
 		}
-		if len(r.Jobs) < len(outcomes) {
-			if err := republish(ctx, t.Queries, jobIDs(outcomes), &r, &delta); err != nil {
-				return err
-			}
+		r.Jobs = append(r.Jobs, completedSnapshots(locked, rows, &delta)...)
+		l, err := s.lockLedger(ctx, t.Queries)
+		if err != nil {
+			return err
 		}
-		return s.dispatch(ctx, t, "outcome", delta, &r)
+		return s.settled(ctx, t, outcomes, done, len(rows), l, &r, &delta)
 	})
 	return r.Effects, err
 }
 
-// settleCompleted is Settle for batches in which all attempts completed, as they did in most. The outcomes are sorted
-// by job. The statements that write the jobs and lock the ledger travel with BEGIN, in one round trip.
+// settleCompleted is settle for batches in which all attempts completed, as they did in most. The statements that write
+// the jobs and lock the ledger travel with BEGIN, in one round trip.
 // Why a completed job leaves the table: docs/decisions/databases.md#a-completed-job-leaves-the-table
-func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
-	p := completeParams(outcomes)
+func (s *Store) settleCompleted(ctx context.Context, done []Outcome) (emit.Effects, error) {
+	p := completeParams(done)
 	var rows []gen.JobsCompleteRow
 	var ledger gen.DispatchLockRow
 	var r result
@@ -96,21 +112,51 @@ func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.E
 	}, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		r.Jobs = completedSnapshots(outcomes, rows, &delta)
-		if len(r.Jobs) < len(outcomes) {
-			if err := republish(ctx, t.Queries, jobIDs(outcomes), &r, &delta); err != nil {
-				return err
-			}
-		}
+		r.Jobs = completedSnapshots(done, rows, &delta)
 		l, err := s.readLedger(ctx, t.Queries, ledger)
 		if err != nil {
 			return err
 		}
-		l.Enter(delta)
-		return s.dispatchLocked(ctx, t, "outcome", l, &r)
+		return s.settled(ctx, t, done, done, len(rows), l, &r, &delta)
 	})
 	return r.Effects, err
 }
+
+// settled completes those of the attempts whose jobs are in cohorts, if the rows of jobs of some were not found, and
+// publishes again what the outcomes did not change. The ledger is locked. A job that has left its cohort since the
+// rows of jobs were searched makes the error errMoved: the transaction has to be tried again.
+func (s *Store) settled(
+	ctx context.Context, t step, outcomes, done []Outcome, found int, l *dispatch.Ledger, r *result, delta *dispatch.Delta,
+) error {
+	if found < len(done) {
+		completed, err := completeMembers(ctx, t, done, delta)
+		if err != nil {
+			return err
+		}
+		r.Jobs = append(r.Jobs, completed...)
+	}
+	if changed := len(r.Jobs); changed < len(outcomes) {
+		if err := republish(ctx, t.Queries, jobIDs(outcomes), r, delta); err != nil {
+			return err
+		}
+		if anyOpen(done, r.Jobs[changed:]) {
+			return errMoved
+		}
+	}
+	l.Enter(*delta)
+	return s.dispatchLocked(ctx, t, "outcome", l, r)
+}
+
+// anyOpen reports whether one of the completed attempts is still open by the current states of the jobs.
+func anyOpen(done []Outcome, jobs []emit.Snapshot) bool {
+	return slices.ContainsFunc(jobs, func(job emit.Snapshot) bool {
+		at, found := slices.BinarySearchFunc(done, job.JobID, compareJob)
+		status := jobstate.Status(job.Status)
+		return found && done[at].Attempt == int(job.Attempt) && (status.InFlight() || status == jobstate.Waiting)
+	})
+}
+
+func compareJob(o Outcome, id uuid.UUID) int { return bytes.Compare(o.JobID[:], id[:]) }
 
 // split separates completed attempts, which one statement writes, from the other outcomes, to which the rules of
 // jobstate apply under row locks.
@@ -206,13 +252,12 @@ func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *d
 			delta.NoteOut(row.Queue, nullable.Value(row.WorkerID), nullable.Value(row.Partition), -1)
 			delta.NoteRunning(classOf(row.Queue, row.JobType, row.OwnerID, row.FairnessKey), -1)
 		}
-		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
-			return bytes.Compare(o.JobID[:], id[:])
-		})
+		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, compareJob)
 		jobs[i] = emit.Snapshot{
 			JobID: row.JobID, TraceID: row.TraceID, Status: string(jobstate.Completed), Version: row.Version,
 			Attempt: row.Attempt, RetryCount: row.RetryCount, LastCommand: row.LastCommand, History: row.History,
-			Output: outcomes[at].Output, StartedAt: row.StartedAt, FinishedAt: &row.UpdatedAt, UpdatedAt: row.UpdatedAt,
+			Output: outcomes[at].Output, StartedAt: cmp.Or(row.StartedAt, outcomes[at].StartedAt),
+			FinishedAt: &row.UpdatedAt, UpdatedAt: row.UpdatedAt,
 		}
 	}
 	return jobs

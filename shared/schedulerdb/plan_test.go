@@ -52,9 +52,11 @@ func checkPlansWith(t *testing.T, statistics string) {
 	if statistics == "of empty tables" {
 		pgtest.LookEmpty(t, h.pool)
 		pgtest.CheckSearches(t, h.pool, "internal/gen", map[string]string{
-			"InFlight": "jobs_in_flight", "RunningByJob": "jobs_in_flight", "JobsCancelUnanswered": "jobs_in_flight",
-			"QueuesPending": "jobs_pending", "KeysPending": "jobs_by_key", "LanesPending": "jobs_by_lane", "OutByKind": "jobs_in_flight",
-		}, "jobs", "ended", "dependencies", "order_gaps")
+			"InFlight": "jobs_in_flight dispatched", "RunningByJob": "jobs_in_flight dispatched",
+			"OutByKind": "jobs_in_flight dispatched", "JobsCancelUnanswered": "jobs_in_flight", "KeysPending": "jobs_by_key",
+			"QueuesPending": "jobs_pending cohorts_best", "LanesPending": "jobs_by_lane", "MembersSome": "cohorts_pkey",
+			"MembersUnlisted": "dispatched",
+		}, "jobs", "ended", "cohorts", "dispatched", "dependencies", "order_gaps")
 	}
 	plans.Forget()
 	h.doOfEverything()

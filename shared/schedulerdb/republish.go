@@ -53,19 +53,21 @@ func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]emit.Sna
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := q.JobsSnapshot(ctx, ids)
+	// A job only moves out of a cohort: so it is looked for there first, or it could be missed in both places.
+	together, err := members(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	inCohort := make(map[uuid.UUID]bool, len(together))
+	jobs := make([]emit.Snapshot, len(together), len(ids))
+	for i, row := range together {
+		jobs[i], inCohort[row.JobID] = memberSnapshot(row), true
+	}
+	rows, err := q.JobsSnapshot(ctx, slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return inCohort[id] }))
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	jobs := snapshotsOf(rows)
-	if len(jobs) == len(ids) {
-		return jobs, nil
-	}
-	waiting, err := members(ctx, q, ids)
-	for _, row := range waiting {
-		jobs = append(jobs, memberSnapshot(row))
-	}
-	return jobs, err
+	return append(jobs, snapshotsOf(rows)...), nil
 }
 
 // mustJSON encodes our own structs, which cannot fail.

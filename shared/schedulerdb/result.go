@@ -51,7 +51,10 @@ func (s *Store) readRest(ctx context.Context, r *result) error {
 	if len(r.sentOut) == 0 {
 		return nil
 	}
-	rows, err := q.JobsRunOrders(ctx, r.sentOut)
+	named := membersNamed(r.sentOut)
+	rows, err := q.JobsRunOrders(ctx, gen.JobsRunOrdersParams{
+		JobIDs: r.sentOut, FromIDs: named.FromIDs, ToIDs: named.ToIDs, Wanted: named.Wanted,
+	})
 	if err != nil {
 		return fmt.Errorf("read run orders: %w", pgpool.Classify(err))
 	}

@@ -82,7 +82,7 @@ func TestALimitOfEachFairnessKeyIsExact(t *testing.T) {
 	}
 	want := func(runs int) {
 		t.Helper()
-		rows, err := h.pool.Query(t.Context(), `SELECT fairness_key, count(*) FROM jobs WHERE status = 'QUEUED' GROUP BY 1 ORDER BY 1`)
+		rows, err := h.pool.Query(t.Context(), `SELECT fairness_key, count(*) FROM attempts_out GROUP BY 1 ORDER BY 1`)
 		if err != nil {
 			t.Fatal(err)
 		}

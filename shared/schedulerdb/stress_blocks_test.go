@@ -30,7 +30,11 @@ func TestConcurrentCopiesKeepJobsInOrder(t *testing.T) {
 		for i > 0 && rand.IntN(2) == 0 && len(job.After) < 3 {
 			job.After, job.RunAnyway = append(job.After, w.ids[rand.IntN(i)]), rand.IntN(2) == 0
 		}
-		w.accept(job)
+		if job.OrderingKey == "" && len(job.After) == 0 {
+			w.acceptAlike(job, 1+rand.IntN(8))
+		} else {
+			w.accept(job)
+		}
 	}
 	w.run()
 	w.check()

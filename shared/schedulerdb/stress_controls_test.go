@@ -33,7 +33,11 @@ func TestConcurrentCopiesEndEveryJobWhileControlsChange(t *testing.T) {
 		if i > 0 && rand.IntN(4) == 0 {
 			job.After, job.RunAnyway = []uuid.UUID{w.ids[rand.IntN(i)]}, rand.IntN(2) == 0
 		}
-		w.accept(job)
+		if job.OrderingKey == "" && len(job.After) == 0 {
+			w.acceptAlike(job, 1+rand.IntN(8))
+		} else {
+			w.accept(job)
+		}
 	}
 	w.run()
 	w.check()

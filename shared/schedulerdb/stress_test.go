@@ -24,7 +24,7 @@ const stressSlots = 20
 func TestConcurrentCopiesThatCrashStillEndEveryJob(t *testing.T) {
 	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, patient+"pool_max_conns=12")
 	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 100}
-	for range 200 {
+	for range 50 {
 		job := newJob()
 		job.MaxRetryCount, job.Priority = rand.IntN(4), rand.IntN(10)
 		job.Queue = []string{"default", "mail"}[rand.IntN(2)]
@@ -33,7 +33,7 @@ func TestConcurrentCopiesThatCrashStillEndEveryJob(t *testing.T) {
 			runAt := time.Now().Add(rand.N(500 * time.Millisecond))
 			job.RunAt = &runAt
 		}
-		w.accept(job)
+		w.acceptAlike(job, 1+rand.IntN(8))
 	}
 	w.run()
 	w.check()
@@ -41,6 +41,15 @@ func TestConcurrentCopiesThatCrashStillEndEveryJob(t *testing.T) {
 
 func (w *world) accept(job jobevent.Created) {
 	w.ids, w.jobs[job.JobID] = append(w.ids, job.JobID), &stressJob{created: job, dead: map[string]bool{}}
+}
+
+// acceptAlike accepts n jobs of one request, which may share a row.
+func (w *world) acceptAlike(job jobevent.Created, n int) {
+	for i := range n {
+		alike := job
+		alike.JobID, alike.TraceID = jobevent.InBlock(job.JobID, i), uuid.New()
+		w.accept(alike)
+	}
 }
 
 // run runs several copies of each function until all jobs have ended.
@@ -197,8 +206,14 @@ func (w *world) some(n int, wanted func(*stressJob) bool) []*stressJob {
 // ingestSome ingests jobs of which the API has received no status.
 func (w *world) ingestSome(ctx context.Context) {
 	var batch []jobevent.Created
-	for _, j := range w.some(1+rand.IntN(20), func(j *stressJob) bool { return j.known.Version == 0 }) {
-		batch = append(batch, j.created)
+	isUnknown := func(j *stressJob) bool { return j.known.Version == 0 }
+	for _, j := range w.some(1+rand.IntN(5), isUnknown) {
+		alike := w.some(jobevent.BlockSize, func(other *stressJob) bool {
+			return isUnknown(other) && jobevent.SameBlock(other.created.JobID, j.created.JobID)
+		})
+		for _, other := range alike {
+			batch = append(batch, other.created)
+		}
 	}
 	if len(batch) > 0 {
 		effects, err := w.Ingest(ctx, batch)
@@ -318,7 +333,7 @@ func stressKind(a *stressAttempt) jobstate.Kind {
 
 func (w *world) countInFlight(ctx context.Context) {
 	var out int
-	err := w.pool.QueryRow(ctx, "SELECT count(*) FROM jobs WHERE status IN ('QUEUED', 'RUNNING')").Scan(&out)
+	err := w.pool.QueryRow(ctx, "SELECT count(*) FROM attempts_out").Scan(&out)
 	if ctx.Err() == nil && (err != nil || out > stressSlots) {
 		w.Errorf("%d attempts in flight on %d slots (%v)", out, stressSlots, err)
 	}

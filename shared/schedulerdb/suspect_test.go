@@ -85,6 +85,7 @@ func TestAQueueHasAtMostAsManySuspectsOutAsWorkers(t *testing.T) {
 	h := newFixture(t)
 	h.heartbeat("w1", 12, []int32{0})
 	h.heartbeat("w2", 12, []int32{1})
+	h.cohort = 1 // the test writes rows of jobs
 	h.ingest(newJobs(6)...)
 	h.tamper("UPDATE jobs SET status = 'SCHEDULED', lost_count = 2, due_at = now(), partition = null, lease_expires_at = null")
 	if effects := h.due(); len(effects.Runs) != 2 {

@@ -1,8 +1,13 @@
 -- name: CohortsInsert :exec
-insert into cohorts (first_id, rank, waiting, queue, job_type, spec, owner_id, fairness_key, created_at, history, job_ids,
-                     trace_ids, payloads)
-values (@first_id, @rank, @waiting, @queue, @job_type, @spec::json, nullif(@owner_id::text, ''), @fairness_key, @created_at,
-        @history, @job_ids::uuid[], @trace_ids::uuid[], @payloads::json[]);
+insert into cohorts (first_id, rank, waiting, out, queue, job_type, spec, owner_id, fairness_key, created_at, history,
+                     job_ids, trace_ids, payloads)
+values (@first_id, @rank, @waiting, @out, @queue, @job_type, @spec::json, nullif(@owner_id::text, ''), @fairness_key,
+        @created_at, @history, @job_ids::uuid[], @trace_ids::uuid[], @payloads::json[]);
+
+-- name: DispatchedInsert :exec
+-- Notes that all jobs of a new cohort began as QUEUED.
+insert into dispatched (first_id, places, out, partitions, dispatched_at, lease_expires_at)
+values (@first_id, @places, @places, @partitions::smallint[], now(), @lease_expires_at);
 
 -- name: CohortsNear :one
 -- Whether any cohort has members with ids of these blocks. It is much cheaper than the search for the members.
@@ -12,43 +17,99 @@ select exists (
 );
 
 -- name: MembersNamed :many
--- Those of some jobs that wait in cohorts. The cohorts are found by the blocks of the ids.
-select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, m.fairness_key, m.history, m.updated_at
-from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[])) as block (from_id, to_id)
+-- Those of some jobs that are in cohorts. A bit of wanted stands for each place in a block of ids: with a list of ids the
+-- server would compare each member with each id.
+select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, m.fairness_key, m.status::text as status,
+       m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at
+from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[]), unnest(@wanted::bigint[])) as block (from_id, to_id, wanted)
 cross join lateral (select * from members where members.first_id between block.from_id and block.to_id offset 0) m
-where m.job_id = any (@job_ids::uuid[]);
+where block.wanted & (1::bigint << m.in_block) <> 0;
 
 -- name: MembersBest :many
--- The best jobs of the cohorts of a queue.
+-- The best jobs that wait in the cohorts of a queue.
 select job_id::uuid from members
-where first_id = any (array(select best_cohorts(@queue_name::text, '-infinity', @most::int)));
+where first_id = any (array(select best_cohorts(@queue_name::text, '-infinity', @most::int))) and status = 'PENDING';
 
 -- name: CohortBest :many
-select rank, fairness_key from cohorts where queue = $1 order by rank, first_id limit 1;
+select rank, fairness_key from cohorts where queue = $1 and waiting <> 0 order by rank, first_id limit 1;
 
 -- name: MembersSome :many
 -- The jobs of some cohorts.
 select job_id::uuid from members
 where first_id = any (array(select cohorts.first_id from cohorts order by cohorts.first_id limit @most::int));
 
--- name: MembersLeave :exec
--- Gives members of cohorts rows of jobs, in which they wait as before.
+-- name: MembersUnlisted :many
+-- The jobs of cohorts that no worker has listed for a lease. A lease that ends later than any new one can was granted
+-- before the clock was put back.
+select job_id::uuid from members
+where first_id = any (array(
+        select d.first_id from dispatched d
+        where d.lease_expires_at not between now() and now() + 2 * @lease::interval
+        limit @most::int))
+  and status = 'QUEUED' and lease_expires_at not between now() and now() + 2 * @lease
+limit @most;
+
+-- name: MembersLeave :many
+-- Gives members of cohorts rows of jobs, in which they wait or are out as before. MembersRemove has to follow.
 with leaving as (
     select m.*
-    from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[])) as block (from_id, to_id)
+    from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[]), unnest(@wanted::bigint[])) as block (from_id, to_id, wanted)
     cross join lateral (select * from members where members.first_id between block.from_id and block.to_id offset 0) m
-    where m.job_id = any (@job_ids::uuid[])
-), taken as (
-    select first_id, waiting, bit_or(mask) as masks from leaving group by first_id, waiting
-), emptied as (
-    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
-), kept as (
-    update cohorts set waiting = taken.waiting & ~taken.masks
-    from taken
-    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
+    where block.wanted & (1::bigint << m.in_block) <> 0
+), joined as (
+    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+           partition, history, version, created_at, updated_at, owner_id, fairness_key
+    from leaving
 )
-insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, rank, history, created_at, updated_at, owner_id,
-                  fairness_key)
-select job_id, trace_id, job_type, queue, payload, spec, 'PENDING', rank, history, created_at, updated_at, owner_id,
-       fairness_key
-from leaving;
+select first_id, coalesce(places, 0)::bigint as places, mask::bigint as mask from leaving;
+
+-- name: MembersComplete :many
+-- JobsComplete for first attempts of jobs in cohorts. The values of a block's jobs begin at the place behind before, and
+-- are in the order of their ids. MembersRemove has to follow.
+with completed as (
+    select m.*, value.n, m.history || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",'
+                             || (@entries::text[])[value.n] as full_history
+    from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[]), unnest(@wanted::bigint[]), unnest(@befores::int[]))
+        as block (from_id, to_id, wanted, before)
+    cross join lateral (
+        select * from members
+        where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
+        offset 0
+    ) m
+    cross join lateral (select block.before + 1 + bit_count((block.wanted & ~(-1::bigint << m.in_block))::bit(64)) as n) value
+    where block.wanted & (1::bigint << m.in_block) <> 0 and m.job_id = (@job_ids::uuid[])[value.n]
+), moved as (
+    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, queue, payload, spec, version + 1, attempt, 0, 0, full_history,
+           version + 1, (@outputs::json[])[n], nullif((@started_ats::timestamptz[])[n], '0001-01-01Z'), now(), created_at,
+           now(), owner_id, fairness_key
+    from completed
+)
+select first_id, places::bigint as places, mask::bigint as mask, job_id::uuid as job_id, trace_id::uuid as trace_id,
+       (version + 1)::bigint as version, full_history::text as history, now()::timestamptz as updated_at, queue, partition,
+       owner_id, job_type, fairness_key
+from completed;
+
+-- name: MembersRemove :exec
+-- Removes jobs from cohorts, and those that are out from what was dispatched together.
+with whole as (
+    select unnest(@first_ids::uuid[]) as first_id, unnest(@waiting::bigint[]) as waiting, unnest(@out::bigint[]) as out
+), part as (
+    select unnest(@part_ids::uuid[]) as first_id, unnest(@places::bigint[]) as places, unnest(@part_out::bigint[]) as out
+), empty as (
+    delete from cohorts using whole
+    where cohorts.first_id = any (array[whole.first_id]) and cohorts.waiting = whole.waiting and cohorts.out = whole.out
+), fewer as (
+    update cohorts set waiting = cohorts.waiting & ~whole.waiting, out = cohorts.out & ~whole.out
+    from whole
+    where cohorts.first_id = any (array[whole.first_id]) and (cohorts.waiting <> whole.waiting or cohorts.out <> whole.out)
+), empty_part as (
+    delete from dispatched using part
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out = part.out
+)
+update dispatched set out = dispatched.out & ~part.out
+from part
+where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out;

@@ -30,6 +30,5 @@ where kind = 'worker' and not exists (select from workers w where w.worker_id = 
 -- name: RunningByJob :many
 -- The attempts that are out, by job type, owner and fairness key.
 select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts
-from jobs
-where status in ('QUEUED', 'RUNNING')
+from attempts_out
 group by 1, 2, 3;

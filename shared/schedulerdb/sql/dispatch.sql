@@ -37,12 +37,15 @@ with recursive waiting as (
         limit 1
     ) later
 ), together as (
-    (select c.queue, c.rank, c.fairness_key from cohorts c order by c.queue, c.rank limit 1)
+    (select c.queue, c.rank, c.fairness_key from cohorts c where c.waiting <> 0 order by c.queue, c.rank limit 1)
     union all
     select later.queue, later.rank, later.fairness_key
     from together
     cross join lateral (
-        select c.queue, c.rank, c.fairness_key from cohorts c where c.queue > together.queue order by c.queue, c.rank limit 1
+        select c.queue, c.rank, c.fairness_key from cohorts c
+        where c.waiting <> 0 and c.queue > together.queue
+        order by c.queue, c.rank
+        limit 1
     ) later
 )
 select queue::text as queue, rank::timestamptz as rank, null::text as fairness_key from waiting
@@ -54,15 +57,13 @@ select queue, rank, fairness_key from together;
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
        max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
-from jobs
-where status in ('QUEUED', 'RUNNING')
+from attempts_out
 group by 1, 2, 3;
 
 -- name: JobsDispatch :many
 -- Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
 -- The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
--- of the statement: a job may have arrived while the transaction waited for the lock. A member of a cohort gets a row of
--- jobs.
+-- of the statement: a job may have arrived while the transaction waited for the lock.
 with alone as (
     select j.job_id, j.rank from jobs j
     where j.queue = @queue_name::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
@@ -71,36 +72,27 @@ with alone as (
     limit cardinality(@partitions::smallint[])
     for update skip locked
 ), best as (
-    select *, row_number() over (order by rank, job_id) as place
+    select *, (@partitions::smallint[])[row_number() over (order by rank, job_id)] as partition
     from (
-        select m.job_id, m.rank, m.first_id, m.waiting, m.mask, m.trace_id, m.job_type, m.payload, m.spec, m.history,
-               m.created_at, m.owner_id, m.fairness_key
+        select m.job_id, m.rank, m.first_id, m.mask, m.place
         from members m
         where m.first_id = any (array(select best_cohorts(@queue_name, @floor, cardinality(@partitions))))
+          and m.status = 'PENDING'
         union all
-        select alone.job_id, alone.rank, null, null, null, null, null, null, null, null, null, null, null from alone
+        select alone.job_id, alone.rank, null, null, null from alone
     ) all_best
     order by rank, job_id
     limit cardinality(@partitions)
+), cohort as (
+    select first_id, bit_or(mask) as masks, array_agg(partition order by place) as partitions
+    from best where first_id is not null group by first_id
 ), taken as (
-    select first_id, waiting, bit_or(mask) as masks from best where first_id is not null group by first_id, waiting
-), emptied as (
-    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
-), kept as (
-    update cohorts set waiting = taken.waiting & ~taken.masks
-    from taken
-    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
-), joined as (
-    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
-                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
-    select job_id, trace_id, job_type, @queue_name, payload, spec, 'QUEUED', 2, 1, rank,
-           statement_timestamp() + @lease::interval, (@partitions::smallint[])[place],
-           history || ',{"at":' || (select to_json(statement_timestamp())::text)
-               || ',"from":"PENDING","to":"QUEUED","by":"' || @by_function::text || '","attempt":1}',
-           2, created_at, statement_timestamp(), owner_id, fairness_key
-    from best
-    where first_id is not null
-    returning jobs.job_id, jobs.rank, jobs.partition
+    update cohorts set waiting = cohorts.waiting & ~cohort.masks, out = cohorts.out | cohort.masks
+    from cohort where cohorts.first_id = any (array[cohort.first_id])
+), together as (
+    insert into dispatched (first_id, places, out, partitions, by_function, dispatched_at, lease_expires_at)
+    select first_id, masks, masks, partitions, @by_function::text, statement_timestamp(), statement_timestamp() + @lease::interval
+    from cohort
 ), sent as (
     update jobs
     set status           = 'QUEUED',
@@ -108,7 +100,7 @@ with alone as (
         attempt          = jobs.attempt + 1,
         lease_expires_at = statement_timestamp() + @lease::interval,
         asked            = null,
-        partition        = (@partitions::smallint[])[best.place],
+        partition        = best.partition,
         worker_id        = null,
         updated_at       = statement_timestamp(),
         moves            = least(jobs.moves + 1, 100),
@@ -116,12 +108,12 @@ with alone as (
                                || ',"from":"PENDING","to":"QUEUED","by":"' || @by_function
                                || '","attempt":' || jobs.attempt + 1 || '}', 1)
     from best
-    where jobs.job_id = any (array[best.job_id])
-      and best.first_id is null
-      and jobs.status = 'PENDING'
+    where jobs.job_id = any (array[best.job_id]) and jobs.status = 'PENDING' and best.first_id is null
     returning jobs.job_id, jobs.rank, jobs.partition
 )
-select job_id, rank, partition from sent union all select job_id, rank, partition from joined;
+select job_id, rank, partition from sent
+union all
+select job_id, rank, partition from best where first_id is not null;
 
 -- name: JobsDue :many
 -- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,
@@ -179,4 +171,14 @@ select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partitio
 from jobs
 where job_id = any (@job_ids::uuid[])
   and case when status = 'QUEUED' then true else false end
+union all
+select m.job_id, m.trace_id, m.queue, m.job_type, m.attempt, m.payload, m.spec, m.rank, m.partition, null,
+       null, null, coalesce(m.owner_id, ''), m.fairness_key, null, null, true
+from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[]), unnest(@wanted::bigint[])) as block (from_id, to_id, wanted)
+cross join lateral (
+    select * from members
+    where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
+    offset 0
+) m
+where block.wanted & (1::bigint << m.in_block) <> 0
 order by rank, job_id;

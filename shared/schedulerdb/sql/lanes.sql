@@ -62,8 +62,8 @@ limit @most::int;
 -- name: OutByKind :many
 -- The attempts of queues that are out, by what pull workers distinguish.
 select queue, job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
-from jobs
-where queue = any (@queues::text[]) and status in ('QUEUED', 'RUNNING')
+from attempts_out
+where queue = any (@queues::text[])
 group by 1, 2, 3;
 
 -- name: UnservedIn :many

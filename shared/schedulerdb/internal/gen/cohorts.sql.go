@@ -14,7 +14,7 @@ import (
 )
 
 const CohortBest = `-- name: CohortBest :many
-select rank, fairness_key from cohorts where queue = $1 order by rank, first_id limit 1
+select rank, fairness_key from cohorts where queue = $1 and waiting <> 0 order by rank, first_id limit 1
 `
 
 type CohortBestRow struct {
@@ -43,16 +43,17 @@ func (q *Queries) CohortBest(ctx context.Context, queue string) ([]CohortBestRow
 }
 
 const CohortsInsert = `-- name: CohortsInsert :exec
-insert into cohorts (first_id, rank, waiting, queue, job_type, spec, owner_id, fairness_key, created_at, history, job_ids,
-                     trace_ids, payloads)
-values ($1, $2, $3, $4, $5, $6::json, nullif($7::text, ''), $8, $9,
-        $10, $11::uuid[], $12::uuid[], $13::json[])
+insert into cohorts (first_id, rank, waiting, out, queue, job_type, spec, owner_id, fairness_key, created_at, history,
+                     job_ids, trace_ids, payloads)
+values ($1, $2, $3, $4, $5, $6, $7::json, nullif($8::text, ''), $9,
+        $10, $11, $12::uuid[], $13::uuid[], $14::json[])
 `
 
 type CohortsInsertParams struct {
 	FirstID     uuid.UUID
 	Rank        time.Time
 	Waiting     int64
+	Out         int64
 	Queue       string
 	JobType     string
 	Spec        json.RawMessage
@@ -70,6 +71,7 @@ func (q *Queries) CohortsInsert(ctx context.Context, arg CohortsInsertParams) er
 		arg.FirstID,
 		arg.Rank,
 		arg.Waiting,
+		arg.Out,
 		arg.Queue,
 		arg.JobType,
 		arg.Spec,
@@ -104,9 +106,32 @@ func (q *Queries) CohortsNear(ctx context.Context, arg CohortsNearParams) (bool,
 	return exists, err
 }
 
+const DispatchedInsert = `-- name: DispatchedInsert :exec
+insert into dispatched (first_id, places, out, partitions, dispatched_at, lease_expires_at)
+values ($1, $2, $2, $3::smallint[], now(), $4)
+`
+
+type DispatchedInsertParams struct {
+	FirstID        uuid.UUID
+	Places         int64
+	Partitions     []int16
+	LeaseExpiresAt time.Time
+}
+
+// Notes that all jobs of a new cohort began as QUEUED.
+func (q *Queries) DispatchedInsert(ctx context.Context, arg DispatchedInsertParams) error {
+	_, err := q.db.Exec(ctx, DispatchedInsert,
+		arg.FirstID,
+		arg.Places,
+		arg.Partitions,
+		arg.LeaseExpiresAt,
+	)
+	return err
+}
+
 const MembersBest = `-- name: MembersBest :many
 select job_id::uuid from members
-where first_id = any (array(select best_cohorts($1::text, '-infinity', $2::int)))
+where first_id = any (array(select best_cohorts($1::text, '-infinity', $2::int))) and status = 'PENDING'
 `
 
 type MembersBestParams struct {
@@ -114,7 +139,7 @@ type MembersBestParams struct {
 	Most      int32
 }
 
-// The best jobs of the cohorts of a queue.
+// The best jobs that wait in the cohorts of a queue.
 func (q *Queries) MembersBest(ctx context.Context, arg MembersBestParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, MembersBest, arg.QueueName, arg.Most)
 	if err != nil {
@@ -135,51 +160,166 @@ func (q *Queries) MembersBest(ctx context.Context, arg MembersBestParams) ([]uui
 	return items, nil
 }
 
-const MembersLeave = `-- name: MembersLeave :exec
-with leaving as (
-    select m.first_id, m.rank, m.waiting, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.updated_at, m.history, m.job_id, m.trace_id, m.payload, m.mask
-    from rows from (unnest($1::uuid[]), unnest($2::uuid[])) as block (from_id, to_id)
-    cross join lateral (select first_id, rank, waiting, queue, job_type, spec, owner_id, fairness_key, created_at, updated_at, history, job_id, trace_id, payload, mask from members where members.first_id between block.from_id and block.to_id offset 0) m
-    where m.job_id = any ($3::uuid[])
-), taken as (
-    select first_id, waiting, bit_or(mask) as masks from leaving group by first_id, waiting
-), emptied as (
-    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
-), kept as (
-    update cohorts set waiting = taken.waiting & ~taken.masks
-    from taken
-    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
+const MembersComplete = `-- name: MembersComplete :many
+with completed as (
+    select m.first_id, m.rank, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.job_id, m.trace_id, m.payload, m.place, m.mask, m.in_block, m.status, m.version, m.attempt, m.history, m.updated_at, m.places, m.partition, m.lease_expires_at, value.n, m.history || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",'
+                             || ($1::text[])[value.n] as full_history
+    from rows from (unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::bigint[]), unnest($5::int[]))
+        as block (from_id, to_id, wanted, before)
+    cross join lateral (
+        select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members
+        where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
+        offset 0
+    ) m
+    cross join lateral (select block.before + 1 + bit_count((block.wanted & ~(-1::bigint << m.in_block))::bit(64)) as n) value
+    where block.wanted & (1::bigint << m.in_block) <> 0 and m.job_id = ($6::uuid[])[value.n]
+), moved as (
+    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, queue, payload, spec, version + 1, attempt, 0, 0, full_history,
+           version + 1, ($7::json[])[n], nullif(($8::timestamptz[])[n], '0001-01-01Z'), now(), created_at,
+           now(), owner_id, fairness_key
+    from completed
 )
-insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, rank, history, created_at, updated_at, owner_id,
-                  fairness_key)
-select job_id, trace_id, job_type, queue, payload, spec, 'PENDING', rank, history, created_at, updated_at, owner_id,
-       fairness_key
-from leaving
+select first_id, places::bigint as places, mask::bigint as mask, job_id::uuid as job_id, trace_id::uuid as trace_id,
+       (version + 1)::bigint as version, full_history::text as history, now()::timestamptz as updated_at, queue, partition,
+       owner_id, job_type, fairness_key
+from completed
+`
+
+type MembersCompleteParams struct {
+	Entries    []string
+	FromIDs    []uuid.UUID
+	ToIDs      []uuid.UUID
+	Wanted     []int64
+	Befores    []int32
+	JobIDs     []uuid.UUID
+	Outputs    []json.RawMessage
+	StartedAts []time.Time
+}
+
+type MembersCompleteRow struct {
+	FirstID     uuid.UUID
+	Places      int64
+	Mask        int64
+	JobID       uuid.UUID
+	TraceID     uuid.UUID
+	Version     int64
+	History     string
+	UpdatedAt   time.Time
+	Queue       string
+	Partition   *int16
+	OwnerID     *string
+	JobType     string
+	FairnessKey string
+}
+
+// JobsComplete for first attempts of jobs in cohorts. The values of a block's jobs begin at the place behind before, and
+// are in the order of their ids. MembersRemove has to follow.
+func (q *Queries) MembersComplete(ctx context.Context, arg MembersCompleteParams) ([]MembersCompleteRow, error) {
+	rows, err := q.db.Query(ctx, MembersComplete,
+		arg.Entries,
+		arg.FromIDs,
+		arg.ToIDs,
+		arg.Wanted,
+		arg.Befores,
+		arg.JobIDs,
+		arg.Outputs,
+		arg.StartedAts,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MembersCompleteRow
+	for rows.Next() {
+		var i MembersCompleteRow
+		if err := rows.Scan(
+			&i.FirstID,
+			&i.Places,
+			&i.Mask,
+			&i.JobID,
+			&i.TraceID,
+			&i.Version,
+			&i.History,
+			&i.UpdatedAt,
+			&i.Queue,
+			&i.Partition,
+			&i.OwnerID,
+			&i.JobType,
+			&i.FairnessKey,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const MembersLeave = `-- name: MembersLeave :many
+with leaving as (
+    select m.first_id, m.rank, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.job_id, m.trace_id, m.payload, m.place, m.mask, m.in_block, m.status, m.version, m.attempt, m.history, m.updated_at, m.places, m.partition, m.lease_expires_at
+    from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[])) as block (from_id, to_id, wanted)
+    cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members where members.first_id between block.from_id and block.to_id offset 0) m
+    where block.wanted & (1::bigint << m.in_block) <> 0
+), joined as (
+    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
+    select job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
+           partition, history, version, created_at, updated_at, owner_id, fairness_key
+    from leaving
+)
+select first_id, coalesce(places, 0)::bigint as places, mask::bigint as mask from leaving
 `
 
 type MembersLeaveParams struct {
 	FromIDs []uuid.UUID
 	ToIDs   []uuid.UUID
-	JobIDs  []uuid.UUID
+	Wanted  []int64
 }
 
-// Gives members of cohorts rows of jobs, in which they wait as before.
-func (q *Queries) MembersLeave(ctx context.Context, arg MembersLeaveParams) error {
-	_, err := q.db.Exec(ctx, MembersLeave, arg.FromIDs, arg.ToIDs, arg.JobIDs)
-	return err
+type MembersLeaveRow struct {
+	FirstID uuid.UUID
+	Places  int64
+	Mask    int64
+}
+
+// Gives members of cohorts rows of jobs, in which they wait or are out as before. MembersRemove has to follow.
+func (q *Queries) MembersLeave(ctx context.Context, arg MembersLeaveParams) ([]MembersLeaveRow, error) {
+	rows, err := q.db.Query(ctx, MembersLeave, arg.FromIDs, arg.ToIDs, arg.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MembersLeaveRow
+	for rows.Next() {
+		var i MembersLeaveRow
+		if err := rows.Scan(&i.FirstID, &i.Places, &i.Mask); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const MembersNamed = `-- name: MembersNamed :many
-select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, m.fairness_key, m.history, m.updated_at
-from rows from (unnest($1::uuid[]), unnest($2::uuid[])) as block (from_id, to_id)
-cross join lateral (select first_id, rank, waiting, queue, job_type, spec, owner_id, fairness_key, created_at, updated_at, history, job_id, trace_id, payload, mask from members where members.first_id between block.from_id and block.to_id offset 0) m
-where m.job_id = any ($3::uuid[])
+select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, m.fairness_key, m.status::text as status,
+       m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at
+from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[])) as block (from_id, to_id, wanted)
+cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members where members.first_id between block.from_id and block.to_id offset 0) m
+where block.wanted & (1::bigint << m.in_block) <> 0
 `
 
 type MembersNamedParams struct {
 	FromIDs []uuid.UUID
 	ToIDs   []uuid.UUID
-	JobIDs  []uuid.UUID
+	Wanted  []int64
 }
 
 type MembersNamedRow struct {
@@ -188,13 +328,17 @@ type MembersNamedRow struct {
 	Queue       string
 	Rank        time.Time
 	FairnessKey string
+	Status      string
+	Version     int64
+	Attempt     int32
 	History     string
 	UpdatedAt   time.Time
 }
 
-// Those of some jobs that wait in cohorts. The cohorts are found by the blocks of the ids.
+// Those of some jobs that are in cohorts. A bit of wanted stands for each place in a block of ids: with a list of ids the
+// server would compare each member with each id.
 func (q *Queries) MembersNamed(ctx context.Context, arg MembersNamedParams) ([]MembersNamedRow, error) {
-	rows, err := q.db.Query(ctx, MembersNamed, arg.FromIDs, arg.ToIDs, arg.JobIDs)
+	rows, err := q.db.Query(ctx, MembersNamed, arg.FromIDs, arg.ToIDs, arg.Wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +352,9 @@ func (q *Queries) MembersNamed(ctx context.Context, arg MembersNamedParams) ([]M
 			&i.Queue,
 			&i.Rank,
 			&i.FairnessKey,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
 			&i.History,
 			&i.UpdatedAt,
 		); err != nil {
@@ -221,6 +368,49 @@ func (q *Queries) MembersNamed(ctx context.Context, arg MembersNamedParams) ([]M
 	return items, nil
 }
 
+const MembersRemove = `-- name: MembersRemove :exec
+with whole as (
+    select unnest($1::uuid[]) as first_id, unnest($2::bigint[]) as waiting, unnest($3::bigint[]) as out
+), part as (
+    select unnest($4::uuid[]) as first_id, unnest($5::bigint[]) as places, unnest($6::bigint[]) as out
+), empty as (
+    delete from cohorts using whole
+    where cohorts.first_id = any (array[whole.first_id]) and cohorts.waiting = whole.waiting and cohorts.out = whole.out
+), fewer as (
+    update cohorts set waiting = cohorts.waiting & ~whole.waiting, out = cohorts.out & ~whole.out
+    from whole
+    where cohorts.first_id = any (array[whole.first_id]) and (cohorts.waiting <> whole.waiting or cohorts.out <> whole.out)
+), empty_part as (
+    delete from dispatched using part
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out = part.out
+)
+update dispatched set out = dispatched.out & ~part.out
+from part
+where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
+`
+
+type MembersRemoveParams struct {
+	FirstIDs []uuid.UUID
+	Waiting  []int64
+	Out      []int64
+	PartIDs  []uuid.UUID
+	Places   []int64
+	PartOut  []int64
+}
+
+// Removes jobs from cohorts, and those that are out from what was dispatched together.
+func (q *Queries) MembersRemove(ctx context.Context, arg MembersRemoveParams) error {
+	_, err := q.db.Exec(ctx, MembersRemove,
+		arg.FirstIDs,
+		arg.Waiting,
+		arg.Out,
+		arg.PartIDs,
+		arg.Places,
+		arg.PartOut,
+	)
+	return err
+}
+
 const MembersSome = `-- name: MembersSome :many
 select job_id::uuid from members
 where first_id = any (array(select cohorts.first_id from cohorts order by cohorts.first_id limit $1::int))
@@ -229,6 +419,43 @@ where first_id = any (array(select cohorts.first_id from cohorts order by cohort
 // The jobs of some cohorts.
 func (q *Queries) MembersSome(ctx context.Context, most int32) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, MembersSome, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const MembersUnlisted = `-- name: MembersUnlisted :many
+select job_id::uuid from members
+where first_id = any (array(
+        select d.first_id from dispatched d
+        where d.lease_expires_at not between now() and now() + 2 * $1::interval
+        limit $2::int))
+  and status = 'QUEUED' and lease_expires_at not between now() and now() + 2 * $1
+limit $2
+`
+
+type MembersUnlistedParams struct {
+	Lease time.Duration
+	Most  int32
+}
+
+// The jobs of cohorts that no worker has listed for a lease. A lease that ends later than any new one can was granted
+// before the clock was put back.
+func (q *Queries) MembersUnlisted(ctx context.Context, arg MembersUnlistedParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, MembersUnlisted, arg.Lease, arg.Most)
 	if err != nil {
 		return nil, err
 	}

@@ -113,8 +113,7 @@ func (q *Queries) DrainsForget(ctx context.Context) error {
 
 const RunningByJob = `-- name: RunningByJob :many
 select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts
-from jobs
-where status in ('QUEUED', 'RUNNING')
+from attempts_out
 group by 1, 2, 3
 `
 

@@ -108,8 +108,7 @@ const InFlight = `-- name: InFlight :many
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
        max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
-from jobs
-where status in ('QUEUED', 'RUNNING')
+from attempts_out
 group by 1, 2, 3
 `
 
@@ -161,65 +160,56 @@ with alone as (
     limit cardinality($3::smallint[])
     for update skip locked
 ), best as (
-    select job_id, rank, first_id, waiting, mask, trace_id, job_type, payload, spec, history, created_at, owner_id, fairness_key, row_number() over (order by rank, job_id) as place
+    select job_id, rank, first_id, mask, place, ($3::smallint[])[row_number() over (order by rank, job_id)] as partition
     from (
-        select m.job_id, m.rank, m.first_id, m.waiting, m.mask, m.trace_id, m.job_type, m.payload, m.spec, m.history,
-               m.created_at, m.owner_id, m.fairness_key
+        select m.job_id, m.rank, m.first_id, m.mask, m.place
         from members m
         where m.first_id = any (array(select best_cohorts($1, $2, cardinality($3))))
+          and m.status = 'PENDING'
         union all
-        select alone.job_id, alone.rank, null, null, null, null, null, null, null, null, null, null, null from alone
+        select alone.job_id, alone.rank, null, null, null from alone
     ) all_best
     order by rank, job_id
     limit cardinality($3)
+), cohort as (
+    select first_id, bit_or(mask) as masks, array_agg(partition order by place) as partitions
+    from best where first_id is not null group by first_id
 ), taken as (
-    select first_id, waiting, bit_or(mask) as masks from best where first_id is not null group by first_id, waiting
-), emptied as (
-    delete from cohorts using taken where cohorts.first_id = any (array[taken.first_id]) and taken.waiting = taken.masks
-), kept as (
-    update cohorts set waiting = taken.waiting & ~taken.masks
-    from taken
-    where cohorts.first_id = any (array[taken.first_id]) and taken.waiting <> taken.masks
-), joined as (
-    insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
-                      partition, history, moves, created_at, updated_at, owner_id, fairness_key)
-    select job_id, trace_id, job_type, $1, payload, spec, 'QUEUED', 2, 1, rank,
-           statement_timestamp() + $4::interval, ($3::smallint[])[place],
-           history || ',{"at":' || (select to_json(statement_timestamp())::text)
-               || ',"from":"PENDING","to":"QUEUED","by":"' || $5::text || '","attempt":1}',
-           2, created_at, statement_timestamp(), owner_id, fairness_key
-    from best
-    where first_id is not null
-    returning jobs.job_id, jobs.rank, jobs.partition
+    update cohorts set waiting = cohorts.waiting & ~cohort.masks, out = cohorts.out | cohort.masks
+    from cohort where cohorts.first_id = any (array[cohort.first_id])
+), together as (
+    insert into dispatched (first_id, places, out, partitions, by_function, dispatched_at, lease_expires_at)
+    select first_id, masks, masks, partitions, $4::text, statement_timestamp(), statement_timestamp() + $5::interval
+    from cohort
 ), sent as (
     update jobs
     set status           = 'QUEUED',
         version          = jobs.version + 1,
         attempt          = jobs.attempt + 1,
-        lease_expires_at = statement_timestamp() + $4::interval,
+        lease_expires_at = statement_timestamp() + $5::interval,
         asked            = null,
-        partition        = ($3::smallint[])[best.place],
+        partition        = best.partition,
         worker_id        = null,
         updated_at       = statement_timestamp(),
         moves            = least(jobs.moves + 1, 100),
         history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
-                               || ',"from":"PENDING","to":"QUEUED","by":"' || $5
+                               || ',"from":"PENDING","to":"QUEUED","by":"' || $4
                                || '","attempt":' || jobs.attempt + 1 || '}', 1)
     from best
-    where jobs.job_id = any (array[best.job_id])
-      and best.first_id is null
-      and jobs.status = 'PENDING'
+    where jobs.job_id = any (array[best.job_id]) and jobs.status = 'PENDING' and best.first_id is null
     returning jobs.job_id, jobs.rank, jobs.partition
 )
-select job_id, rank, partition from sent union all select job_id, rank, partition from joined
+select job_id, rank, partition from sent
+union all
+select job_id, rank, partition from best where first_id is not null
 `
 
 type JobsDispatchParams struct {
 	QueueName  string
 	Floor      time.Time
 	Partitions []int16
-	Lease      time.Duration
 	ByFunction string
+	Lease      time.Duration
 }
 
 type JobsDispatchRow struct {
@@ -230,15 +220,14 @@ type JobsDispatchRow struct {
 
 // Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
 // The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
-// of the statement: a job may have arrived while the transaction waited for the lock. A member of a cohort gets a row of
-// jobs.
+// of the statement: a job may have arrived while the transaction waited for the lock.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
 	rows, err := q.db.Query(ctx, JobsDispatch,
 		arg.QueueName,
 		arg.Floor,
 		arg.Partitions,
-		arg.Lease,
 		arg.ByFunction,
+		arg.Lease,
 	)
 	if err != nil {
 		return nil, err
@@ -369,8 +358,25 @@ select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partitio
 from jobs
 where job_id = any ($1::uuid[])
   and case when status = 'QUEUED' then true else false end
+union all
+select m.job_id, m.trace_id, m.queue, m.job_type, m.attempt, m.payload, m.spec, m.rank, m.partition, null,
+       null, null, coalesce(m.owner_id, ''), m.fairness_key, null, null, true
+from rows from (unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::bigint[])) as block (from_id, to_id, wanted)
+cross join lateral (
+    select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members
+    where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
+    offset 0
+) m
+where block.wanted & (1::bigint << m.in_block) <> 0
 order by rank, job_id
 `
+
+type JobsRunOrdersParams struct {
+	JobIDs  []uuid.UUID
+	FromIDs []uuid.UUID
+	ToIDs   []uuid.UUID
+	Wanted  []int64
+}
 
 type JobsRunOrdersRow struct {
 	JobID             uuid.UUID
@@ -394,8 +400,13 @@ type JobsRunOrdersRow struct {
 
 // The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
 // fresh statistics would walk the index of all attempts that are out.
-func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]JobsRunOrdersRow, error) {
-	rows, err := q.db.Query(ctx, JobsRunOrders, jobIds)
+func (q *Queries) JobsRunOrders(ctx context.Context, arg JobsRunOrdersParams) ([]JobsRunOrdersRow, error) {
+	rows, err := q.db.Query(ctx, JobsRunOrders,
+		arg.JobIDs,
+		arg.FromIDs,
+		arg.ToIDs,
+		arg.Wanted,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -447,12 +458,15 @@ with recursive waiting as (
         limit 1
     ) later
 ), together as (
-    (select c.queue, c.rank, c.fairness_key from cohorts c order by c.queue, c.rank limit 1)
+    (select c.queue, c.rank, c.fairness_key from cohorts c where c.waiting <> 0 order by c.queue, c.rank limit 1)
     union all
     select later.queue, later.rank, later.fairness_key
     from together
     cross join lateral (
-        select c.queue, c.rank, c.fairness_key from cohorts c where c.queue > together.queue order by c.queue, c.rank limit 1
+        select c.queue, c.rank, c.fairness_key from cohorts c
+        where c.waiting <> 0 and c.queue > together.queue
+        order by c.queue, c.rank
+        limit 1
     ) later
 )
 select queue::text as queue, rank::timestamptz as rank, null::text as fairness_key from waiting

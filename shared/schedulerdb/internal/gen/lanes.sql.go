@@ -250,8 +250,8 @@ func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 
 const OutByKind = `-- name: OutByKind :many
 select queue, job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
-from jobs
-where queue = any ($1::text[]) and status in ('QUEUED', 'RUNNING')
+from attempts_out
+where queue = any ($1::text[])
 group by 1, 2, 3
 `
 
