@@ -19,7 +19,7 @@ CREATE TABLE cohorts (
     CONSTRAINT cohorts_pkey PRIMARY KEY (first_id),
     CONSTRAINT cohorts_possible CHECK ((waiting | "out") <> 0 AND (waiting & "out") = 0 AND cardinality(job_ids) >= 2 AND cardinality(job_ids) <= 64)
 ) WITH (fillfactor=70);
-CREATE INDEX cohorts_that_wait ON cohorts USING btree (queue, rank, first_id) WHERE (waiting <> 0);
+CREATE INDEX cohorts_best ON cohorts USING btree (queue, rank, first_id);
 
 CREATE TABLE controls (
     kind              text NOT NULL,
@@ -284,8 +284,7 @@ UNION ALL
    FROM ended;
 
 CREATE VIEW attempts_out AS
- SELECT jobs.job_id,
-    jobs.queue,
+ SELECT jobs.queue,
     jobs.job_type,
     jobs.owner_id,
     jobs.fairness_key,
@@ -296,8 +295,7 @@ CREATE VIEW attempts_out AS
    FROM jobs
   WHERE jobs.status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text])
 UNION ALL
- SELECT members.job_id,
-    members.queue,
+ SELECT members.queue,
     members.job_type,
     members.owner_id,
     members.fairness_key,
@@ -336,13 +334,13 @@ CREATE VIEW members AS
   WHERE (c.waiting & (1::bigint << (m.place - 1)::integer)) <> 0
 UNION ALL
  SELECT d.first_id,
-    d.rank,
-    d.queue,
-    d.job_type,
-    d.spec,
-    d.owner_id,
-    d.fairness_key,
-    d.created_at,
+    c.rank,
+    c.queue,
+    c.job_type,
+    c.spec,
+    c.owner_id,
+    c.fairness_key,
+    c.created_at,
     m.job_id,
     m.trace_id,
     m.payload,
@@ -350,45 +348,36 @@ UNION ALL
     1::bigint << (m.place - 1)::integer AS mask,
     (get_byte(uuid_send(m.job_id), 15) >> 1) & 63 AS in_block,
     'QUEUED'::text AS status,
-    d.version,
+        CASE
+            WHEN d.by_function IS NULL THEN 1
+            ELSE 2
+        END AS version,
     1 AS attempt,
-    d.with_dispatch AS history,
+    c.history,
     d.dispatched_at AS updated_at,
     d.places,
     d.partitions[(1 + bit_count((d.places & (~ ((- 1::bigint) << (m.place - 1)::integer)))::bit(64)))] AS partition,
     d.lease_expires_at
-   FROM ( SELECT c.first_id,
-            c.rank,
-            c.waiting,
-            c.queue,
-            c.job_type,
-            c.spec,
-            c.owner_id,
-            c.fairness_key,
-            c.created_at,
-            c.updated_at,
-            c.history,
-            c.job_ids,
-            c.trace_ids,
-            c.payloads,
-            c."out",
-            d_1.places,
-            d_1."out" AS still_out,
-            d_1.partitions,
-            d_1.dispatched_at,
-            d_1.lease_expires_at,
+   FROM dispatched d
+     CROSS JOIN LATERAL ( SELECT c_1.rank,
+            c_1.queue,
+            c_1.job_type,
+            c_1.spec,
+            c_1.owner_id,
+            c_1.fairness_key,
+            c_1.created_at,
+            c_1.job_ids,
+            c_1.trace_ids,
+            c_1.payloads,
                 CASE
-                    WHEN d_1.by_function IS NULL THEN 1
-                    ELSE 2
-                END AS version,
-                CASE
-                    WHEN d_1.by_function IS NULL THEN c.history
-                    ELSE ((((c.history || ',{"at":'::text) || to_json(d_1.dispatched_at)::text) || ',"from":"PENDING","to":"QUEUED","by":"'::text) || d_1.by_function) || '","attempt":1}'::text
-                END AS with_dispatch
-           FROM dispatched d_1
-             JOIN cohorts c ON c.first_id = d_1.first_id) d
-     CROSS JOIN LATERAL UNNEST(d.job_ids, d.trace_ids, d.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
-  WHERE (d.still_out & (1::bigint << (m.place - 1)::integer)) <> 0;
+                    WHEN d.by_function IS NULL THEN c_1.history
+                    ELSE ((((c_1.history || ',{"at":'::text) || to_json(d.dispatched_at)::text) || ',"from":"PENDING","to":"QUEUED","by":"'::text) || d.by_function) || '","attempt":1}'::text
+                END AS history
+           FROM cohorts c_1
+          WHERE c_1.first_id = d.first_id
+         OFFSET 0) c
+     CROSS JOIN LATERAL UNNEST(c.job_ids, c.trace_ids, c.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
+  WHERE (d."out" & (1::bigint << (m.place - 1)::integer)) <> 0;
 
 CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with time zone, most integer)
  RETURNS SETOF uuid
