@@ -57,16 +57,11 @@ func TestRolesHaveExactlyTheRightsThatTheirStatementsNeed(t *testing.T) {
 
 // keptFor is the commit of the previous release, whose functions run on today's roles during an upgrade and after a
 // rollback.
-const keptFor = "ec6696c43"
+const keptFor = ""
 
 // kept has the rights, by function, that only the previous release needs, each with the reason. docs/upgrade.md
 // promises them until that release is no longer the previous one, and lists the exceptions.
-var kept = map[string]rights{
-	// Its JobsApplyStatus did itself what the functions of migration 9 do now.
-	"projection": {"SELECT deliveries": nil, "INSERT deliveries": nil, "INSERT failure_entries": nil, "UPDATE waits": {
-		"child", "child_end", "done_at", "look_at", "status",
-	}},
-}
+var kept = map[string]rights{}
 
 func TestRightsAreKeptForThePreviousReleaseOnly(t *testing.T) {
 	t.Parallel()

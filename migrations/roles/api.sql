@@ -74,8 +74,8 @@ GRANT SELECT, DELETE ON batches TO jobweaver_projection;
 GRANT SELECT, DELETE ON replaced_jobs TO jobweaver_projection;
 GRANT SELECT, DELETE ON controls TO jobweaver_projection;
 GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
-GRANT SELECT, INSERT ON deliveries TO jobweaver_projection;
-GRANT SELECT, INSERT, DELETE ON attempt_logs, failure_entries, failures, tally_entries TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON attempt_logs, failures, tally_entries TO jobweaver_projection;
+GRANT SELECT, DELETE ON failure_entries TO jobweaver_projection;
 GRANT UPDATE (kept, first_at, last_at, last_id, hours) ON failures TO jobweaver_projection;
 GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
@@ -91,7 +91,6 @@ GRANT UPDATE (definition, updated_at) ON job_types TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
 GRANT SELECT, DELETE ON events TO jobweaver_projection;
 GRANT SELECT ON waits TO jobweaver_projection;
-GRANT UPDATE (status, done_at, look_at, child, child_end) ON waits TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 GRANT EXECUTE ON FUNCTION end_before, enter_failures, enter_former_ends, enter_deliveries, update_waits TO jobweaver_projection;
 
