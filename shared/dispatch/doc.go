@@ -8,7 +8,8 @@
 // serialises them. Each transaction that brings work or makes room does this:
 //
 //  1. It changes rows of jobs, and collects in a [Delta] what that means for the ledger. It holds the locks of these
-//     rows, but not yet that of the ledger. New jobs, and those in cohorts, are the exception: they come after step 2.
+//     rows, but not yet that of the ledger. The exceptions, which come after step 2, are inserts of new jobs and all
+//     changes of cohorts.
 //  2. It locks the row of the ledger, reads it, and enters the delta. A transaction that had to wait for the lock reads
 //     the version that the one before it committed.
 //  3. It releases jobs that waited for those that have ended, and takes turns of ordering keys. That can end further

@@ -36,6 +36,9 @@ func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"
 // waited for a session that waits for its own (deadlock).
 func NotLocked(err error) bool { return slices.Contains([]string{"55P03", deadlock}, code(err)) }
 
+// IsTaken reports whether a row with the same key exists.
+func IsTaken(err error) bool { return code(err) == "23505" }
+
 // isConflict reports whether a transaction that begins anew may succeed at once.
 func isConflict(err error) bool { return slices.Contains([]string{"40001", deadlock}, code(err)) }
 

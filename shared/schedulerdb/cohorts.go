@@ -139,54 +139,55 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	}
 }
 
-// completeMembers completes attempts of jobs in cohorts, which are in the order of their ids. The ledger is locked.
-func completeMembers(
-	ctx context.Context, t step, outcomes []Outcome, delta *dispatch.Delta,
-) ([]emit.Snapshot, error) {
+// membersParams returns the parameters that complete those of the attempts, which are in the order of their jobs' ids,
+// whose jobs are in cohorts.
+func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
 	first := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Attempt != 1 })
-	first = slices.CompactFunc(first, func(a, b Outcome) bool { // forged: the store makes one id for each place
+	first = slices.CompactFunc(first, func(a, b Outcome) bool { // forged: the gateway makes one id for each place
 		return jobevent.SameBlock(a.JobID, b.JobID) && jobevent.PlaceInBlock(a.JobID) == jobevent.PlaceInBlock(b.JobID)
 	})
-	if len(first) == 0 {
-		return nil, nil
-	}
 	given := completeParams(first)
 	named := membersNamed(given.JobIDs)
-	p := gen.MembersCompleteParams{
-		FromIDs: named.FromIDs, ToIDs: named.ToIDs, Wanted: named.Wanted, JobIDs: given.JobIDs,
-		Entries: given.Entries, Outputs: given.Outputs, StartedAts: given.StartedAts,
-	}
 	before := 0
 	for _, wanted := range named.Wanted {
 		p.Befores, before = append(p.Befores, int32Of(before)), before+bits.OnesCount64(uint64(wanted))
 	}
-	rows, err := t.MembersComplete(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("complete members of cohorts: %w", err)
-	}
-	completed, removed := make([]gen.JobsCompleteRow, len(rows)), make([]member, len(rows))
+	p.FromIDs, p.ToIDs, p.Wanted, p.JobIDs = named.FromIDs, named.ToIDs, named.Wanted, given.JobIDs
+	p.Entries, p.Outputs, p.StartedAts = given.Entries, given.Outputs, given.StartedAts
+	return p
+}
+
+// completedMembers returns the jobs that MembersComplete has written, as completedSnapshots does.
+func completedMembers(outcomes []Outcome, rows []gen.MembersCompleteRow, delta *dispatch.Delta) []emit.Snapshot {
+	completed := make([]gen.JobsCompleteRow, len(rows))
 	for i, row := range rows {
-		removed[i] = member{row.FirstID, row.Places, row.Mask}
 		completed[i] = gen.JobsCompleteRow{
 			JobID: row.JobID, TraceID: row.TraceID, Version: row.Version, Attempt: 1, History: row.History,
 			UpdatedAt: row.UpdatedAt, Queue: row.Queue, Partition: row.Partition, OwnerID: row.OwnerID, JobType: row.JobType,
 			FairnessKey: row.FairnessKey, WasOut: true,
 		}
 	}
-	if len(rows) == 0 {
-		return nil, nil
+	return completedSnapshots(outcomes, completed, delta)
+}
+
+// removeCompleted removes what MembersComplete has written from its cohorts. The ledger is locked. If a job has left
+// its cohort meanwhile, the error is errMoved.
+func removeCompleted(ctx context.Context, q *gen.Queries, rows []gen.MembersCompleteRow) error {
+	jobs := make([]member, len(rows))
+	for i, row := range rows {
+		jobs[i] = member{row.FirstID, row.Places, row.Mask}
 	}
-	if err := remove(ctx, t.last, removed); err != nil {
-		return nil, err
-	}
-	return completedSnapshots(first, completed, delta), nil
+	return remove(ctx, q, jobs)
 }
 
 // member is the place of a job in a cohort.
 type member gen.MembersLeaveRow
 
-// remove removes jobs from their cohorts.
+// remove removes jobs from their cohorts. If one is not there, the error is errMoved.
 func remove(ctx context.Context, q *gen.Queries, jobs []member) error {
+	if len(jobs) == 0 {
+		return nil
+	}
 	var p gen.MembersRemoveParams
 	wholes, parts := map[uuid.UUID]int{}, map[member]int{}
 	for _, job := range jobs {
@@ -208,8 +209,12 @@ func remove(ctx context.Context, q *gen.Queries, jobs []member) error {
 		}
 		p.PartOut[part] |= job.Mask
 	}
-	if err := q.MembersRemove(ctx, p); err != nil {
+	n, err := q.MembersRemove(ctx, p)
+	if err != nil {
 		return fmt.Errorf("remove members of cohorts: %w", err)
+	}
+	if int(n) < len(p.FirstIDs) {
+		return errMoved
 	}
 	return nil
 }
@@ -219,9 +224,6 @@ func leave(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
 	rows, err := q.MembersLeave(ctx, gen.MembersLeaveParams(membersNamed(ids)))
 	if err != nil {
 		return fmt.Errorf("give members of cohorts rows of their own: %w", err)
-	}
-	if len(rows) == 0 {
-		return nil
 	}
 	leaving := make([]member, len(rows))
 	for i, row := range rows {

@@ -339,20 +339,26 @@ func TestWhatHappensToOneJobThatIsOutGivesItARow(t *testing.T) {
 	}
 }
 
-// A job leaves its cohort between the search for its row of jobs and the lock of the ledger.
+// A job leaves its cohort after it was searched, and before the ledger is locked.
 func TestACompletionFindsAJobThatLeavesItsCohort(t *testing.T) {
 	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
 	h.heartbeat("w1", 20, []int32{0})
 	jobs := newJobs(20)
 	h.ingest(jobs...)
 	h.heartbeat("w1", 20, []int32{0}, jobevent.ListedAttempt{JobID: jobs[2].JobID, Attempt: 1}) // jobs[2] leaves
-	for n, outcomes := range [][]Outcome{{completed(jobs[0], 1)}, {completed(jobs[1], 1), ended(jobs[2], 1, "interrupted")}} {
+	many := []Outcome{completed(jobs[5], 1), completed(jobs[6], 1), completed(jobs[7], 1), completed(jobs[8], 1)}
+	for n, outcomes := range [][]Outcome{
+		{completed(jobs[0], 1)},
+		{completed(jobs[1], 1), ended(jobs[2], 1, "interrupted")},
+		many,
+	} {
 		tx := h.begin()
 		q := gen.New(tx)
 		if _, err := q.DispatchLock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := leave(t.Context(), q, []uuid.UUID{jobs[n].JobID}); err != nil {
+		leaving := outcomes[0].JobID
+		if err := leave(t.Context(), q, []uuid.UUID{leaving}); err != nil {
 			t.Fatal(err)
 		}
 		published := make(chan emit.Effects, 1)
@@ -361,8 +367,45 @@ func TestACompletionFindsAJobThatLeavesItsCohort(t *testing.T) {
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-published
-		h.wantStatus(jobs[n], jobstate.Completed)
+		if effects := <-published; len(effects.Jobs) < len(outcomes) {
+			t.Errorf("case %d: %d statuses", n, len(effects.Jobs))
+		}
+		h.wantStatus(jobevent.Created{JobID: leaving}, jobstate.Completed)
+	}
+	if drift := h.drift(); !drift.Empty() {
+		t.Errorf("drift %+v", drift)
+	}
+}
+
+func TestCompletionsThatAreDeliveredTwiceAtOnce(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
+	h.heartbeat("w1", 20, []int32{0})
+	jobs := newJobs(20)
+	h.ingest(jobs...)
+	var outcomes []Outcome
+	for _, job := range jobs[:10] {
+		outcomes = append(outcomes, completed(job, 1))
+	}
+	tx := h.begin()
+	if _, err := gen.New(tx).DispatchLock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	published := make(chan emit.Effects, 2)
+	for n := range 2 {
+		go func() { published <- h.must(h.Settle(t.Context(), slices.Clone(outcomes))) }()
+		h.awaitLockWaits(n + 1)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if effects := <-published; len(effects.Jobs) != 10 || effects.Jobs[0].Version != 2 {
+			t.Errorf("%d statuses", len(effects.Jobs))
+		}
+	}
+	h.wantOutTogether(10)
+	if drift := h.drift(); !drift.Empty() {
+		t.Errorf("drift %+v", drift)
 	}
 }
 

@@ -54,11 +54,14 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 		return emit.Effects{}, err
 	}
 	var effects emit.Effects
-	for range applyTries {
+	for try := range applyTries {
 		if len(others) == 0 {
-			effects, err = s.settleCompleted(ctx, done)
+			effects, err = s.settleCompleted(ctx, done, try > 0 || len(done) >= leastMembers)
 		} else {
 			effects, err = s.settle(ctx, outcomes, done, others)
+		}
+		if pgpool.IsTaken(err) { // another transaction completed a job of a cohort
+			err = errMoved
 		}
 		if !errors.Is(err, errMoved) {
 			break
@@ -87,27 +90,40 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 		if err != nil {
 			return fmt.Errorf("complete jobs: %w", err)
 		}
-		r.Jobs = append(r.Jobs, completedSnapshots(locked, rows, &delta)...)
+		var together []gen.MembersCompleteRow
+		if len(rows) < len(done) {
+			if together, err = t.MembersComplete(ctx, membersParams(done)); err != nil {
+				return fmt.Errorf("complete members of cohorts: %w", err)
+			}
+		}
 		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
-		return s.settled(ctx, t, outcomes, done, len(rows), l, &r, &delta)
+		r.Jobs = append(r.Jobs, completedSnapshots(locked, rows, &delta)...)
+		return s.settled(ctx, t, outcomes, done, together, l, &r, &delta)
 	})
 	return r.Effects, err
 }
 
 // settleCompleted is settle for batches in which all attempts completed, as they did in most. The statements that write
-// the jobs and lock the ledger travel with BEGIN, in one round trip.
+// the jobs and lock the ledger travel with BEGIN, in one round trip. Without inCohorts it does not search cohorts, and
+// the error is errMoved if a job is in one.
 // Why a completed job leaves the table: docs/decisions/databases.md#a-completed-job-leaves-the-table
-func (s *Store) settleCompleted(ctx context.Context, done []Outcome) (emit.Effects, error) {
+func (s *Store) settleCompleted(ctx context.Context, done []Outcome, inCohorts bool) (emit.Effects, error) {
 	p := completeParams(done)
 	var rows []gen.JobsCompleteRow
+	var together []gen.MembersCompleteRow
 	var ledger gen.DispatchLockRow
 	var r result
 	err := s.step(ctx, &r, func(b *pgx.Batch) {
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.JobsCompleteRow], gen.JobsComplete,
 			p.JobIDs, p.Attempts, p.Entries, p.Outputs, p.StartedAts)
+		if inCohorts {
+			m := membersParams(done)
+			pgpool.QueueMany(b, &together, pgx.RowToStructByPos[gen.MembersCompleteRow], gen.MembersComplete,
+				m.Entries, m.FromIDs, m.ToIDs, m.Wanted, m.Befores, m.JobIDs, m.Outputs, m.StartedAts)
+		}
 		queueLock(b, &ledger)
 	}, func(t step) error {
 		r = result{}
@@ -117,24 +133,22 @@ func (s *Store) settleCompleted(ctx context.Context, done []Outcome) (emit.Effec
 		if err != nil {
 			return err
 		}
-		return s.settled(ctx, t, done, done, len(rows), l, &r, &delta)
+		return s.settled(ctx, t, done, done, together, l, &r, &delta)
 	})
 	return r.Effects, err
 }
 
-// settled completes those of the attempts whose jobs are in cohorts, if the rows of jobs of some were not found, and
-// publishes again what the outcomes did not change. The ledger is locked. A job that has left its cohort since the
-// rows of jobs were searched makes the error errMoved: the transaction has to be tried again.
+// settled removes the completed jobs that were in cohorts from these, publishes again what the outcomes did not change,
+// and dispatches. The ledger is locked. If a job has moved since its rows were searched, the error is errMoved: the
+// transaction has to be tried again.
 func (s *Store) settled(
-	ctx context.Context, t step, outcomes, done []Outcome, found int, l *dispatch.Ledger, r *result, delta *dispatch.Delta,
+	ctx context.Context, t step, outcomes, done []Outcome, together []gen.MembersCompleteRow, l *dispatch.Ledger, r *result,
+	delta *dispatch.Delta,
 ) error {
-	if found < len(done) {
-		completed, err := completeMembers(ctx, t, done, delta)
-		if err != nil {
-			return err
-		}
-		r.Jobs = append(r.Jobs, completed...)
+	if err := removeCompleted(ctx, t.Queries, together); err != nil {
+		return err
 	}
+	r.Jobs = append(r.Jobs, completedMembers(done, together, delta)...)
 	if changed := len(r.Jobs); changed < len(outcomes) {
 		if err := republish(ctx, t.Queries, jobIDs(outcomes), r, delta); err != nil {
 			return err

@@ -2,14 +2,12 @@ package workerdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/nullable"
@@ -40,8 +38,6 @@ func insertParams(workerID string, number int64, orders []Order) gen.AttemptInse
 	return p
 }
 
-const uniqueViolation = "23505"
-
 // insertNew inserts orders in the common case: no attempt has a row, none expires and none is cancelled. It returns
 // false, and inserts none, in any other case.
 func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (bool, error) {
@@ -52,7 +48,7 @@ func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (b
 		WorkerID: p.WorkerID, Number: p.Number, JobIDs: p.JobIDs, Attempts: p.Attempts, TraceIDs: p.TraceIDs,
 		Queues: p.Queues, TimeoutMss: p.TimeoutMss,
 	})
-	if refused := new(pgconn.PgError); errors.As(err, &refused) && refused.Code == uniqueViolation {
+	if pgpool.IsTaken(err) {
 		return false, nil
 	}
 	return err == nil, err

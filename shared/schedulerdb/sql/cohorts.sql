@@ -67,7 +67,7 @@ select first_id, coalesce(places, 0)::bigint as places, mask::bigint as mask fro
 
 -- name: MembersComplete :many
 -- JobsComplete for first attempts of jobs in cohorts. The values of a block's jobs begin at the place behind before, and
--- are in the order of their ids. MembersRemove has to follow.
+-- are in the order of their ids. MembersRemove has to follow, under the lock of the ledger.
 with completed as (
     select m.*, value.n, m.history || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",'
                              || (@entries::text[])[value.n] as full_history
@@ -87,14 +87,16 @@ with completed as (
            version + 1, (@outputs::json[])[n], nullif((@started_ats::timestamptz[])[n], '0001-01-01Z'), now(), created_at,
            now(), owner_id, fairness_key
     from completed
+    order by job_id -- two transactions that complete the same jobs wait for each other in one order
 )
 select first_id, places::bigint as places, mask::bigint as mask, job_id::uuid as job_id, trace_id::uuid as trace_id,
        (version + 1)::bigint as version, full_history::text as history, now()::timestamptz as updated_at, queue, partition,
        owner_id, job_type, fairness_key
 from completed;
 
--- name: MembersRemove :exec
--- Removes jobs from cohorts, and those that are out from what was dispatched together.
+-- name: MembersRemove :one
+-- Removes jobs from cohorts, and those that are out from what was dispatched together. It returns from how many cohorts:
+-- one that does not have all of the jobs any more is left as it is.
 with whole as (
     select unnest(@first_ids::uuid[]) as first_id, unnest(@waiting::bigint[]) as waiting, unnest(@out::bigint[]) as out
 ), part as (
@@ -102,14 +104,19 @@ with whole as (
 ), empty as (
     delete from cohorts using whole
     where cohorts.first_id = any (array[whole.first_id]) and cohorts.waiting = whole.waiting and cohorts.out = whole.out
+    returning 1
 ), fewer as (
     update cohorts set waiting = cohorts.waiting & ~whole.waiting, out = cohorts.out & ~whole.out
     from whole
     where cohorts.first_id = any (array[whole.first_id]) and (cohorts.waiting <> whole.waiting or cohorts.out <> whole.out)
+      and cohorts.waiting & whole.waiting = whole.waiting and cohorts.out & whole.out = whole.out
+    returning 1
 ), empty_part as (
     delete from dispatched using part
     where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out = part.out
+), fewer_part as (
+    update dispatched set out = dispatched.out & ~part.out
+    from part
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
 )
-update dispatched set out = dispatched.out & ~part.out
-from part
-where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out;
+select ((select count(*) from empty) + (select count(*) from fewer))::int as cohorts;

@@ -180,6 +180,7 @@ with completed as (
            version + 1, ($7::json[])[n], nullif(($8::timestamptz[])[n], '0001-01-01Z'), now(), created_at,
            now(), owner_id, fairness_key
     from completed
+    order by job_id -- two transactions that complete the same jobs wait for each other in one order
 )
 select first_id, places::bigint as places, mask::bigint as mask, job_id::uuid as job_id, trace_id::uuid as trace_id,
        (version + 1)::bigint as version, full_history::text as history, now()::timestamptz as updated_at, queue, partition,
@@ -215,7 +216,7 @@ type MembersCompleteRow struct {
 }
 
 // JobsComplete for first attempts of jobs in cohorts. The values of a block's jobs begin at the place behind before, and
-// are in the order of their ids. MembersRemove has to follow.
+// are in the order of their ids. MembersRemove has to follow, under the lock of the ledger.
 func (q *Queries) MembersComplete(ctx context.Context, arg MembersCompleteParams) ([]MembersCompleteRow, error) {
 	rows, err := q.db.Query(ctx, MembersComplete,
 		arg.Entries,
@@ -368,7 +369,7 @@ func (q *Queries) MembersNamed(ctx context.Context, arg MembersNamedParams) ([]M
 	return items, nil
 }
 
-const MembersRemove = `-- name: MembersRemove :exec
+const MembersRemove = `-- name: MembersRemove :one
 with whole as (
     select unnest($1::uuid[]) as first_id, unnest($2::bigint[]) as waiting, unnest($3::bigint[]) as out
 ), part as (
@@ -376,17 +377,22 @@ with whole as (
 ), empty as (
     delete from cohorts using whole
     where cohorts.first_id = any (array[whole.first_id]) and cohorts.waiting = whole.waiting and cohorts.out = whole.out
+    returning 1
 ), fewer as (
     update cohorts set waiting = cohorts.waiting & ~whole.waiting, out = cohorts.out & ~whole.out
     from whole
     where cohorts.first_id = any (array[whole.first_id]) and (cohorts.waiting <> whole.waiting or cohorts.out <> whole.out)
+      and cohorts.waiting & whole.waiting = whole.waiting and cohorts.out & whole.out = whole.out
+    returning 1
 ), empty_part as (
     delete from dispatched using part
     where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out = part.out
+), fewer_part as (
+    update dispatched set out = dispatched.out & ~part.out
+    from part
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
 )
-update dispatched set out = dispatched.out & ~part.out
-from part
-where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
+select ((select count(*) from empty) + (select count(*) from fewer))::int as cohorts
 `
 
 type MembersRemoveParams struct {
@@ -398,9 +404,10 @@ type MembersRemoveParams struct {
 	PartOut  []int64
 }
 
-// Removes jobs from cohorts, and those that are out from what was dispatched together.
-func (q *Queries) MembersRemove(ctx context.Context, arg MembersRemoveParams) error {
-	_, err := q.db.Exec(ctx, MembersRemove,
+// Removes jobs from cohorts, and those that are out from what was dispatched together. It returns from how many cohorts:
+// one that does not have all of the jobs any more is left as it is.
+func (q *Queries) MembersRemove(ctx context.Context, arg MembersRemoveParams) (int32, error) {
+	row := q.db.QueryRow(ctx, MembersRemove,
 		arg.FirstIDs,
 		arg.Waiting,
 		arg.Out,
@@ -408,7 +415,9 @@ func (q *Queries) MembersRemove(ctx context.Context, arg MembersRemoveParams) er
 		arg.Places,
 		arg.PartOut,
 	)
-	return err
+	var cohorts int32
+	err := row.Scan(&cohorts)
+	return cohorts, err
 }
 
 const MembersSome = `-- name: MembersSome :many
