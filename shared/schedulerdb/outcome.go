@@ -142,8 +142,8 @@ func (s *Store) settleCompleted(ctx context.Context, done []Outcome, inCohorts b
 // and dispatches. The ledger is locked. If a job has moved since its rows were searched, the error is errMoved: the
 // transaction has to be tried again.
 func (s *Store) settled(
-	ctx context.Context, t step, outcomes, done []Outcome, together []gen.MembersCompleteRow, l *dispatch.Ledger, r *result,
-	delta *dispatch.Delta,
+	ctx context.Context, t step, outcomes, done []Outcome, together []gen.MembersCompleteRow, l *dispatch.Ledger,
+	r *result, delta *dispatch.Delta,
 ) error {
 	if err := removeCompleted(ctx, t.Queries, together); err != nil {
 		return err
