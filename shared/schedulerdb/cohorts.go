@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -139,13 +140,10 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	}
 }
 
-// membersParams returns the parameters that complete those of the attempts, which are in the order of their jobs' ids,
-// whose jobs are in cohorts.
+// membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts. The attempts are in
+// the order of their jobs' ids, and no two are at one place of a block.
 func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
 	first := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Attempt != 1 })
-	first = slices.CompactFunc(first, func(a, b Outcome) bool { // forged: the gateway makes one id for each place
-		return jobevent.SameBlock(a.JobID, b.JobID) && jobevent.PlaceInBlock(a.JobID) == jobevent.PlaceInBlock(b.JobID)
-	})
 	given := completeParams(first)
 	named := membersNamed(given.JobIDs)
 	before := 0
@@ -242,27 +240,16 @@ func (s *Store) leaveCohorts(ctx context.Context, ids []uuid.UUID) error {
 }
 
 // leaveBest gives at least most of the best jobs that wait in the cohorts of a queue rows of jobs, in which the picker
-// sees them.
-// It returns the best of the cohorts that are left; none: nil.
-func leaveBest(ctx context.Context, q *gen.Queries, queue string, most int) (*gen.CohortBestRow, error) {
-	ids, err := q.MembersBest(ctx, gen.MembersBestParams{QueueName: queue, Most: int32Of(most)})
+// sees them. No job ranks below the floor.
+func leaveBest(ctx context.Context, q *gen.Queries, queue string, floor time.Time, most int) error {
+	ids, err := q.MembersBest(ctx, gen.MembersBestParams{QueueName: queue, Floor: floor, Most: int32Of(most)})
 	if err != nil {
-		return nil, fmt.Errorf("look for the best cohorts of queue %s: %w", queue, err)
+		return fmt.Errorf("look for the best cohorts of queue %s: %w", queue, err)
 	}
 	if len(ids) == 0 {
-		return nil, nil
+		return nil
 	}
-	if err := leave(ctx, q, ids); err != nil {
-		return nil, err
-	}
-	left, err := q.CohortBest(ctx, queue)
-	if err != nil {
-		return nil, fmt.Errorf("look for the best cohort of queue %s: %w", queue, err)
-	}
-	if len(left) == 0 {
-		return nil, nil
-	}
-	return &left[0], nil
+	return leave(ctx, q, ids)
 }
 
 // leaveUnlisted gives members of cohorts that no worker has listed for a lease rows of jobs, in which AskAgain finds

@@ -345,12 +345,18 @@ func TestACompletionFindsAJobThatLeavesItsCohort(t *testing.T) {
 	h.heartbeat("w1", 20, []int32{0})
 	jobs := newJobs(20)
 	h.ingest(jobs...)
-	h.heartbeat("w1", 20, []int32{0}, jobevent.ListedAttempt{JobID: jobs[2].JobID, Attempt: 1}) // jobs[2] leaves
+	h.heartbeat("w1", 20, []int32{0}, jobevent.ListedAttempt{JobID: jobs[2].JobID, Attempt: 1},
+		jobevent.ListedAttempt{JobID: jobs[3].JobID, Attempt: 1}, jobevent.ListedAttempt{JobID: jobs[4].JobID, Attempt: 1})
 	many := []Outcome{completed(jobs[5], 1), completed(jobs[6], 1), completed(jobs[7], 1), completed(jobs[8], 1)}
+	var rest []Outcome // all that are out together
+	for _, job := range jobs[9:] {
+		rest = append(rest, completed(job, 1))
+	}
 	for n, outcomes := range [][]Outcome{
 		{completed(jobs[0], 1)},
 		{completed(jobs[1], 1), ended(jobs[2], 1, "interrupted")},
 		many,
+		rest,
 	} {
 		tx := h.begin()
 		q := gen.New(tx)
@@ -419,7 +425,7 @@ func TestACohortFromWhichJobsGoOutOneByOneGetsRows(t *testing.T) {
 	h.wantMembers(54)
 	h.settle(completed(jobs[0], 1))
 	h.wantMembers(0)
-	h.wantOutTogether(9)
+	h.wantOutTogether(10)
 	if n := h.completeAll(h.inFlight()); n != 63 || len(out) != 10 {
 		t.Errorf("%d more completed", n)
 	}

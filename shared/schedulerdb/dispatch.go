@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -88,11 +89,6 @@ func (s *Store) sendBest(
 	r *result,
 ) ([]dispatch.Target, error) {
 	asked := targets[:min(most, len(targets))]
-	if len(asked) < leastMembers {
-		if _, err := leaveBest(ctx, q, queue, len(asked)); err != nil {
-			return nil, err
-		}
-	}
 	rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
 		QueueName: queue, Floor: l.Floor(queue), Partitions: dispatch.Partitions(asked), Lease: s.cfg.Lease, ByFunction: by,
 	})
@@ -108,6 +104,12 @@ func (s *Store) sendBest(
 		}
 	}
 	l.NoteSent(queue, len(rows), len(asked), last)
+	isMember := func(row gen.JobsDispatchRow) bool { return row.Together }
+	if len(rows) < leastMembers && slices.ContainsFunc(rows, isMember) { // a part for each few would cost more than rows
+		if err := leaveBest(ctx, q, queue, l.Floor(queue), 1); err != nil {
+			return nil, err
+		}
+	}
 	return targets[len(rows):], nil
 }
 
@@ -117,9 +119,12 @@ func (s *Store) sendPicked(
 	r *result,
 ) ([]dispatch.Target, error) {
 	most = min(most, len(targets))
-	unseen, err := leaveBest(ctx, q, queue, max(most, dispatch.MaxLooks))
-	if err != nil {
+	if err := leaveBest(ctx, q, queue, time.Time{}, max(most, dispatch.MaxLooks)); err != nil {
 		return nil, err
+	}
+	unseen, err := q.CohortBest(ctx, queue)
+	if err != nil {
+		return nil, fmt.Errorf("look for the best cohort of queue %s: %w", queue, err)
 	}
 	p := dispatch.NewPicker(l, queue, most, targets)
 	for again := true; again; {
@@ -135,8 +140,8 @@ func (s *Store) sendPicked(
 		again = p.Sent(sent)
 	}
 	p.Finish()
-	if unseen != nil {
-		l.NoteUnseen(queue, unseen.FairnessKey, unseen.Rank, len(p.Left()) > len(targets)-most)
+	if len(unseen) > 0 {
+		l.NoteUnseen(queue, unseen[0].FairnessKey, unseen[0].Rank, len(p.Left()) > len(targets)-most)
 	}
 	return p.Left(), nil
 }

@@ -60,7 +60,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 		} else {
 			effects, err = s.settle(ctx, outcomes, done, others)
 		}
-		if pgpool.IsTaken(err) { // another transaction completed a job of a cohort
+		if pgpool.IsTaken(err) && try < applyTries-1 { // another transaction completed a job of a cohort
 			err = errMoved
 		}
 		if !errors.Is(err, errMoved) {
@@ -176,7 +176,7 @@ func compareJob(o Outcome, id uuid.UUID) int { return bytes.Compare(o.JobID[:], 
 // jobstate apply under row locks.
 func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
 	for i, o := range outcomes {
-		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
+		isOnly := (i == 0 || !samePlace(outcomes[i-1], o)) && (i == len(outcomes)-1 || !samePlace(o, outcomes[i+1]))
 		if o.Kind == jobstate.KindCompleted && isOnly {
 			done = append(done, o)
 		} else {
@@ -184,6 +184,12 @@ func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
 		}
 	}
 	return done, others
+}
+
+// samePlace reports whether two outcomes are about the same job, or about two of which one id is forged: a place in a
+// block has one id.
+func samePlace(a, b Outcome) bool {
+	return jobevent.SameBlock(a.JobID, b.JobID) && jobevent.PlaceInBlock(a.JobID) == jobevent.PlaceInBlock(b.JobID)
 }
 
 // apply applies outcomes to locked rows by the rules of jobstate.

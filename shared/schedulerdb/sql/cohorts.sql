@@ -28,7 +28,7 @@ where block.wanted & (1::bigint << m.in_block) <> 0;
 -- name: MembersBest :many
 -- The best jobs that wait in the cohorts of a queue.
 select job_id::uuid from members
-where first_id = any (array(select best_cohorts(@queue_name::text, '-infinity', @most::int))) and status = 'PENDING';
+where first_id = any (array(select best_cohorts(@queue_name::text, @floor::timestamptz, @most::int))) and status = 'PENDING';
 
 -- name: CohortBest :many
 select rank, fairness_key from cohorts where queue = $1 and waiting <> 0 order by rank, first_id limit 1;
@@ -117,6 +117,7 @@ with whole as (
 ), fewer_part as (
     update dispatched set out = dispatched.out & ~part.out
     from part
-    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places
+      and dispatched.out <> part.out and dispatched.out & part.out = part.out
 )
 select ((select count(*) from empty) + (select count(*) from fewer))::int as cohorts;

@@ -111,9 +111,9 @@ with alone as (
     where jobs.job_id = any (array[best.job_id]) and jobs.status = 'PENDING' and best.first_id is null
     returning jobs.job_id, jobs.rank, jobs.partition
 )
-select job_id, rank, partition from sent
+select job_id, rank, partition, false as together from sent
 union all
-select job_id, rank, partition from best where first_id is not null;
+select job_id, rank, partition, true from best where first_id is not null;
 
 -- name: JobsDue :many
 -- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,

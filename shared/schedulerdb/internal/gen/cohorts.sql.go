@@ -131,17 +131,18 @@ func (q *Queries) DispatchedInsert(ctx context.Context, arg DispatchedInsertPara
 
 const MembersBest = `-- name: MembersBest :many
 select job_id::uuid from members
-where first_id = any (array(select best_cohorts($1::text, '-infinity', $2::int))) and status = 'PENDING'
+where first_id = any (array(select best_cohorts($1::text, $2::timestamptz, $3::int))) and status = 'PENDING'
 `
 
 type MembersBestParams struct {
 	QueueName string
+	Floor     time.Time
 	Most      int32
 }
 
 // The best jobs that wait in the cohorts of a queue.
 func (q *Queries) MembersBest(ctx context.Context, arg MembersBestParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, MembersBest, arg.QueueName, arg.Most)
+	rows, err := q.db.Query(ctx, MembersBest, arg.QueueName, arg.Floor, arg.Most)
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +391,8 @@ with whole as (
 ), fewer_part as (
     update dispatched set out = dispatched.out & ~part.out
     from part
-    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places and dispatched.out <> part.out
+    where dispatched.first_id = any (array[part.first_id]) and dispatched.places = part.places
+      and dispatched.out <> part.out and dispatched.out & part.out = part.out
 )
 select ((select count(*) from empty) + (select count(*) from fewer))::int as cohorts
 `

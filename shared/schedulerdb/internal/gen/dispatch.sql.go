@@ -199,9 +199,9 @@ with alone as (
     where jobs.job_id = any (array[best.job_id]) and jobs.status = 'PENDING' and best.first_id is null
     returning jobs.job_id, jobs.rank, jobs.partition
 )
-select job_id, rank, partition from sent
+select job_id, rank, partition, false as together from sent
 union all
-select job_id, rank, partition from best where first_id is not null
+select job_id, rank, partition, true from best where first_id is not null
 `
 
 type JobsDispatchParams struct {
@@ -216,6 +216,7 @@ type JobsDispatchRow struct {
 	JobID     uuid.UUID
 	Rank      time.Time
 	Partition *int16
+	Together  bool
 }
 
 // Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
@@ -236,7 +237,12 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 	var items []JobsDispatchRow
 	for rows.Next() {
 		var i JobsDispatchRow
-		if err := rows.Scan(&i.JobID, &i.Rank, &i.Partition); err != nil {
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Rank,
+			&i.Partition,
+			&i.Together,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
