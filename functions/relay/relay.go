@@ -32,7 +32,7 @@ const submitMost = 10 * time.Second
 
 // Config lists the outboxes, and names the gateway for their jobs.
 type Config struct {
-	DatabasesFile string       `envconfig:"RELAY_DATABASES_FILE" desc:"a file with the addresses of databases that have an outbox, a line each, # begins a comment; read at the start"`
+	DatabasesFile string       `envconfig:"RELAY_DATABASES_FILE" desc:"a file with the addresses of databases that have an outbox, a line each; lines that begin with # are comments; read at the start"`
 	Database      secret.Text  `envconfig:"RELAY_DATABASE_URL" infile:"file:" desc:"the address of one such database, instead of a file or beside it"`
 	GatewayURL    string       `envconfig:"GATEWAY_URL" default:"http://localhost:8080" desc:"where the gateway is"`
 	GatewayCAFile string       `envconfig:"GATEWAY_CA_FILE" desc:"PEM of the CAs that verify the gateway; empty: the system's CAs"`

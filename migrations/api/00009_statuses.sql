@@ -132,6 +132,8 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
+REVOKE EXECUTE ON FUNCTION enter_failures, enter_former_ends, enter_deliveries, update_waits FROM PUBLIC;
+
 -- +goose Down
 DROP FUNCTION end_before, enter_failures, enter_former_ends, enter_deliveries, update_waits;
 -- +goose StatementBegin

@@ -64,8 +64,8 @@ type Client struct {
 // Option configures a new client.
 type Option func(*Client)
 
-// WithTransport replaces the transport, for example by one with certificates. The default one is http.DefaultTransport,
-// which also leaves a connection by HTTP/2 within 20 s if the gateway stands still.
+// WithTransport replaces the transport, for example by one with certificates. The default one is http.DefaultTransport
+// as it is when the client is made, which also leaves a connection by HTTP/2 within 20 s if the gateway stands still.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = transport }
 }

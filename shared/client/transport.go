@@ -6,15 +6,26 @@ import (
 	"time"
 )
 
-// transport returns the transport of clients without one of their own; nil: the program has replaced
+// pinging is a copy of http.DefaultTransport that the clients of a program share, as they do its connections.
+var pinging struct {
+	sync.Mutex
+	of, clone *http.Transport
+}
+
+// transport returns the transport of a new client without one of its own; nil: the program has replaced
 // http.DefaultTransport by a RoundTripper of another kind.
-var transport = sync.OnceValue(func() http.RoundTripper {
+func transport() http.RoundTripper {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil
 	}
-	return withPings(base)
-})
+	pinging.Lock()
+	defer pinging.Unlock()
+	if pinging.of != base {
+		pinging.of, pinging.clone = base, withPings(base)
+	}
+	return pinging.clone
+}
 
 // pingAfter is how long a connection by HTTP/2 may be silent. An answer to the ping has 15 s.
 const pingAfter = 5 * time.Second

@@ -140,8 +140,8 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	}
 }
 
-// membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts. The attempts are in
-// the order of their jobs' ids, and no two are at one place of a block.
+// membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts. The attempts are
+// in the order of their jobs' ids, and no two are at one place of a block.
 func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
 	first := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Attempt != 1 })
 	given := completeParams(first)

@@ -323,7 +323,7 @@ def test_a_handler_that_ignores_that_its_attempt_is_lost_keeps_its_slot() -> Non
     play(main)
 
 
-def test_a_gateway_that_stands_still_keeps_a_worker_from_claiming_for_15_s_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_that_stands_still_keeps_a_worker_from_claiming_for_20_s_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead, really = 0.0, time.monotonic
 
     async def main() -> None:
@@ -331,7 +331,7 @@ def test_a_gateway_that_stands_still_keeps_a_worker_from_claiming_for_15_s_at_mo
         monkeypatch.setattr("jobweaver.worker.time.monotonic", lambda: really() + ahead)
         async with working(lambda _: None) as (gateway, _, _):
             await gateway.until(lambda: gateway.open == 1)
-            ahead = 15
+            ahead = 20
             await gateway.until(lambda: len(gateway.claims) == 2 and gateway.open == 1)
             await gateway.offer("a")
             await gateway.until(lambda: bool(gateway.results))

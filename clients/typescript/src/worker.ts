@@ -33,7 +33,7 @@ interface Held {
 type Handling = (held: Held, context: AttemptContext) => Promise<string | undefined>;
 
 const holdMs = 10_000; // of a claim: only its end shows that the gateway stands still
-const lateMs = 5_000; // for the answer after that
+const lateMs = 10_000; // for the answer after that
 const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the response to the open claim when the worker stops
 const stillMs = 2_000; // of the event loop; then the thread sends heartbeats

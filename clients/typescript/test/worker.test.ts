@@ -57,10 +57,10 @@ test("a handler has the event of its job", async (t) => {
   assert.deepEqual(seen, ["customer-9", 7, undefined, undefined]);
 });
 
-test("a gateway that stands still keeps a worker from claiming for 15 s at most", async (t) => {
+test("a gateway that stands still keeps a worker from claiming for 20 s at most", async (t) => {
   const after = AbortSignal.timeout.bind(AbortSignal);
   let claims = 0;
-  t.mock.method(AbortSignal, "timeout", (ms: number) => after(ms === 15_000 && ++claims === 1 ? 1 : ms));
+  t.mock.method(AbortSignal, "timeout", (ms: number) => after(ms === 20_000 && ++claims === 1 ? 1 : ms));
   const { gateway, errors } = start(t, () => undefined);
   await gateway.until(() => errors.length > 0 && gateway.open === 0);
   gateway.offer("a");

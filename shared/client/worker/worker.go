@@ -40,7 +40,7 @@ const (
 	heartbeatWithin = 3 * time.Second  // after a heartbeat that hangs there is time for two more
 	silence         = 10 * time.Second // the time without an answered heartbeat after which an attempt may run elsewhere
 	claimWait       = 10 * time.Second
-	claimLate       = 5 * time.Second        // for the answer after the wait; without one the gateway stands still
+	claimLate       = 10 * time.Second       // for the answer after the wait; without one the gateway stands still
 	settleTime      = 20 * time.Second       // longer than the gateway takes to answer 503
 	givenBackFor    = 30 * time.Second       // at most, an attempt whose job still runs as another one
 	lastAnswer      = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops

@@ -42,7 +42,7 @@ T = TypeVar("T")
 logger = logging.getLogger("jobweaver.worker")
 
 HOLD = 10.0  # of a claim: only its end shows that the gateway stands still
-LATE = 5.0  # for the answer after that
+LATE = 10.0  # for the answer after that
 LOST_AFTER = 10.0  # without an answered heartbeat; 5 s later the next attempt may start
 LAST_ANSWER = 0.5  # for the response to the open claim when the worker stops
 STILL = 2.0  # seconds that an event loop stands still before nothing more is claimed for it
