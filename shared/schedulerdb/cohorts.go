@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -140,18 +139,25 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	}
 }
 
-// membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts. The attempts are
-// in the order of their jobs' ids, and no two are at one place of a block.
-func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
-	first := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Attempt != 1 })
-	given := completeParams(first)
-	named := membersNamed(given.JobIDs)
+// membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts: first ones. The
+// attempts are in the order of their jobs' ids, and no two are at one place of a block.
+func membersParams(given gen.JobsCompleteParams) (p gen.MembersCompleteParams) {
+	for i, attempt := range given.Attempts {
+		if attempt != 1 {
+			continue
+		}
+		p.JobIDs, p.Entries = append(p.JobIDs, given.JobIDs[i]), append(p.Entries, given.Entries[i])
+		p.StartedAts = append(p.StartedAts, given.StartedAts[i])
+		if given.Outputs != nil {
+			p.Outputs = append(p.Outputs, given.Outputs[i])
+		}
+	}
+	named := membersNamed(p.JobIDs)
+	p.FromIDs, p.ToIDs, p.Wanted = named.FromIDs, named.ToIDs, named.Wanted
 	before := 0
 	for _, wanted := range named.Wanted {
 		p.Befores, before = append(p.Befores, int32Of(before)), before+bits.OnesCount64(uint64(wanted))
 	}
-	p.FromIDs, p.ToIDs, p.Wanted, p.JobIDs = named.FromIDs, named.ToIDs, named.Wanted, given.JobIDs
-	p.Entries, p.Outputs, p.StartedAts = given.Entries, given.Outputs, given.StartedAts
 	return p
 }
 
@@ -171,23 +177,20 @@ func completedMembers(outcomes []Outcome, rows []gen.MembersCompleteRow, delta *
 // removeCompleted removes what MembersComplete has written from its cohorts. The ledger is locked. If a job has left
 // its cohort meanwhile, the error is errMoved.
 func removeCompleted(ctx context.Context, q *gen.Queries, rows []gen.MembersCompleteRow) error {
-	jobs := make([]member, len(rows))
+	jobs := make([]gen.MembersLeaveRow, len(rows))
 	for i, row := range rows {
-		jobs[i] = member{row.FirstID, row.Places, row.Mask}
+		jobs[i] = gen.MembersLeaveRow{FirstID: row.FirstID, Places: row.Places, Mask: row.Mask}
 	}
 	return remove(ctx, q, jobs)
 }
 
-// member is the place of a job in a cohort.
-type member gen.MembersLeaveRow
-
 // remove removes jobs from their cohorts. If one is not there, the error is errMoved.
-func remove(ctx context.Context, q *gen.Queries, jobs []member) error {
+func remove(ctx context.Context, q *gen.Queries, jobs []gen.MembersLeaveRow) error {
 	if len(jobs) == 0 {
 		return nil
 	}
 	var p gen.MembersRemoveParams
-	wholes, parts := map[uuid.UUID]int{}, map[member]int{}
+	wholes, parts := map[uuid.UUID]int{}, map[gen.MembersLeaveRow]int{}
 	for _, job := range jobs {
 		whole, some := wholes[job.FirstID]
 		if !some {
@@ -199,7 +202,7 @@ func remove(ctx context.Context, q *gen.Queries, jobs []member) error {
 			continue
 		}
 		p.Out[whole] |= job.Mask
-		key := member{FirstID: job.FirstID, Places: job.Places}
+		key := gen.MembersLeaveRow{FirstID: job.FirstID, Places: job.Places}
 		part, some := parts[key]
 		if !some {
 			part, parts[key] = len(parts), len(parts)
@@ -223,11 +226,7 @@ func leave(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
 	if err != nil {
 		return fmt.Errorf("give members of cohorts rows of their own: %w", err)
 	}
-	leaving := make([]member, len(rows))
-	for i, row := range rows {
-		leaving[i] = member(row)
-	}
-	return remove(ctx, q, leaving)
+	return remove(ctx, q, rows)
 }
 
 // leaveCohorts does so in a transaction of its own, since the caller's locks rows before the ledger.

@@ -84,15 +84,21 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 		if r.Jobs, err = s.apply(ctx, t.Queries, "outcome", others, jobs, &delta); err != nil {
 			return err
 		}
-		isElsewhere := func(o Outcome) bool { return jobs[o.JobID] == nil }
-		locked := slices.DeleteFunc(slices.Clone(done), isElsewhere)
+		var locked, elsewhere []Outcome
+		for _, o := range done {
+			if jobs[o.JobID] != nil {
+				locked = append(locked, o)
+			} else {
+				elsewhere = append(elsewhere, o)
+			}
+		}
 		rows, err := t.JobsComplete(ctx, completeParams(locked))
 		if err != nil {
 			return fmt.Errorf("complete jobs: %w", err)
 		}
 		var together []gen.MembersCompleteRow
-		if len(rows) < len(done) {
-			if together, err = t.MembersComplete(ctx, membersParams(done)); err != nil {
+		if len(elsewhere) > 0 {
+			if together, err = t.MembersComplete(ctx, membersParams(completeParams(elsewhere))); err != nil {
 				return fmt.Errorf("complete members of cohorts: %w", err)
 			}
 		}
@@ -120,7 +126,7 @@ func (s *Store) settleCompleted(ctx context.Context, done []Outcome, inCohorts b
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.JobsCompleteRow], gen.JobsComplete,
 			p.JobIDs, p.Attempts, p.Entries, p.Outputs, p.StartedAts)
 		if inCohorts {
-			m := membersParams(done)
+			m := membersParams(p)
 			pgpool.QueueMany(b, &together, pgx.RowToStructByPos[gen.MembersCompleteRow], gen.MembersComplete,
 				m.Entries, m.FromIDs, m.ToIDs, m.Wanted, m.Befores, m.JobIDs, m.Outputs, m.StartedAts)
 		}
