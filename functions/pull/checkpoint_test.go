@@ -104,7 +104,7 @@ func TestASaveThatIsNotStoredInTimeIsToBeRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "SELECT FROM execution_attempts WHERE job_id = $1 FOR UPDATE", a.JobID); err != nil {
+	if _, err := tx.Exec(t.Context(), "SELECT FROM blocks WHERE block_id = block_of($1) FOR UPDATE", a.JobID); err != nil {
 		t.Fatal(err)
 	}
 	if got := i.save(everyone, checkpoint(a.Token, 1, `1`)); fmt.Sprint(got) != "[503]" {

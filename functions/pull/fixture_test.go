@@ -47,6 +47,7 @@ type fixture struct {
 	kafka    kafkaevent.Config
 	producer *kafkaevent.Producer
 	queue    string
+	ids      []uuid.UUID // of all jobs
 
 	repeating sync.WaitGroup // requests to cancel
 
@@ -157,6 +158,7 @@ func (x *fixture) order(runs ...jobevent.Run) {
 	x.t.Helper()
 	events := make([]event.Event, len(runs))
 	for i, run := range runs {
+		x.ids = append(x.ids, run.JobID)
 		e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
 			Function: "dispatch", ID: jobevent.RunID(run.JobID, run.Attempt), JobID: run.JobID,
 			Key: jobevent.RoutingKey(int32(i % jobevent.RunPartitions)), TraceID: uuid.New(), Queue: x.queue,

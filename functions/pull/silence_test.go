@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/testwait"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb/workerdbtest"
 )
 
 // startStale starts an instance that counts as fresh when the switch is on.
@@ -119,6 +120,9 @@ func (x *fixture) settleAsLost(run jobevent.Run) {
 		x.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(x.t.Context()) }()
+	if _, err := conn.Exec(x.t.Context(), workerdbtest.MoveAll); err != nil {
+		x.t.Fatal(err)
+	}
 	_, err = conn.Exec(x.t.Context(), `update execution_attempts
 		set outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'
 		where job_id = $1 and attempt = $2`, run.JobID, run.Attempt)
@@ -136,7 +140,7 @@ func (x *fixture) claimElsewhere(run jobevent.Run) {
 	}
 	defer store.Close()
 	order := workerdb.Order{
-		Key: workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}, TraceID: run.JobID, Queue: x.queue, TimeoutMs: 60_000,
+		Key: workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}, TraceID: run.JobID, TimeoutMs: 60_000,
 	}
 	if _, err := store.Claim(x.t.Context(), "another", []workerdb.Order{order}); err != nil {
 		x.t.Fatal(err)

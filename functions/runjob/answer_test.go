@@ -13,7 +13,7 @@ import (
 
 func TestAHandlersResultDecidesTheOutcome(t *testing.T) {
 	h := newFixture(t)
-	h.exec("ALTER TABLE execution_attempts ADD CHECK (output::text <> '[[0]]')")
+	h.exec("ALTER TABLE blocks ADD CHECK (outputs::text NOT LIKE '%[[0]]%')")
 	h.start(nil)
 	waits := h.run("ANSWER", `{"wait": 60000000000}`)
 	snoozes := h.run("ANSWER", `{"snooze": 30000000000}`)
@@ -43,7 +43,7 @@ func TestAnAttemptOfAnUnansweredClaimRuns(t *testing.T) {
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
 	_, err := w.store.Claim(t.Context(), w.id, []workerdb.Order{{
-		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
+		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, TimeoutMs: 1000,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestAnAttemptOfAnotherWorkerDoesNotStart(t *testing.T) {
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
 	_, err := w.store.Claim(t.Context(), "other", []workerdb.Order{{
-		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
+		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, TimeoutMs: 1000,
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	for kind, end := range map[jobevent.Kind]func(*fixture, *worker){
 		jobevent.KindInterrupted: func(_ *fixture, w *worker) { w.stop() },
 		jobevent.KindLost: func(h *fixture, _ *worker) {
-			h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
+			h.loseAll()
 		},
 	} {
 		t.Run(string(kind), func(t *testing.T) { callsAgain(t, kind, end) })

@@ -32,7 +32,9 @@ func (f *Function) saveCheckpoint(ctx context.Context, a *pool.Attempt, number i
 		return wrong
 	}
 	a.HasCheckpoint.Store(true)
-	one := save{workerdb.Checkpoint{Key: a.Key(), Number: number, Data: sealed}, make(chan error, 1)}
+	one := save{workerdb.Checkpoint{
+		Key: a.Key(), TraceID: a.TraceID, TimeoutMs: int(a.Run.TimeoutMs), Number: number, Data: sealed,
+	}, make(chan error, 1)}
 	f.saves.put(one)
 	select {
 	case err := <-one.result:

@@ -78,7 +78,7 @@ func TestAnAttemptThatIsOverSavesNoCheckpoint(t *testing.T) {
 	run := h.run("LATE", "")
 	h.order(run)
 	h.until("it has saved", func() bool { return h.count("SELECT count(*) FROM checkpoints") == 1 })
-	h.exec("UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'")
+	h.loseAll()
 	h.open(run)
 	h.until("it has tried again", func() bool { return saved != nil })
 	if !errors.Is(saved, durable.ErrOver) || h.count(`SELECT count(*) FROM checkpoints WHERE data::text = '"in time"'`) != 1 {

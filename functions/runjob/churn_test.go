@@ -52,7 +52,7 @@ func TestAttemptsStartOnceWhileWorkersComeAndGo(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d completed, the others were handed back", completed, len(all))
-	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n != 0 {
+	if n := h.count("SELECT count(*) FROM attempts WHERE outcome IS NULL"); n != 0 {
 		t.Errorf("%d attempts are still open", n)
 	}
 }

@@ -141,8 +141,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	for i := range orders {
 		o := &orders[i]
 		asked[i] = workerdb.Order{
-			Key:     o.key(),
-			TraceID: o.of.TraceID(), Queue: o.Partition.Queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
+			Key: o.key(), TraceID: o.of.TraceID(), TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
 		if o.run.ExpiresAt != nil {
 			asked[i].ExpiresAt = *o.run.ExpiresAt

@@ -7,15 +7,14 @@ import (
 
 func TestAWorkerDeletesOldAttempts(t *testing.T) {
 	h := newFixture(t)
-	h.exec(`INSERT INTO execution_attempts
-			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
-		SELECT uuidv7(age), 1, uuidv7(), 'default', 'w1', 1000, now(), now() + age, 'completed'
+	h.exec(`INSERT INTO blocks (block_id, attempt, worker_id, taken, completed, places, started_at, finished_at, outputs)
+		SELECT block_of(uuidv7(age)), 1, 'w1', 1, 1, '{0}', ARRAY[now() + age], ARRAY[now() + age], '{null}'
 		FROM unnest('{-7 days, -9 days, -10 days}'::interval[]) AS age`)
 	h.start(func(c *Config, times *timing) {
 		c.RetainAttempts, times.cleanupEvery = 8*24*time.Hour, 10*time.Millisecond
 		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 	})
-	h.until("what is old has gone", func() bool { return h.count("SELECT count(*) FROM execution_attempts") == 1 })
+	h.until("what is old has gone", func() bool { return h.count("SELECT count(*) FROM attempts") == 1 })
 	run := h.run("SIMULATION", noop)
 	h.order(run)
 	h.outcome(run)

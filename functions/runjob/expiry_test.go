@@ -93,7 +93,7 @@ func TestAnAttemptOfAnUnansweredClaimExpires(t *testing.T) {
 	late, inTime := h.expires(h.run("SIMULATION", noop), -time.Millisecond), h.expires(h.run("SIMULATION", noop), time.Hour)
 	for _, run := range []jobevent.Run{late, inTime} {
 		_, err := w.store.Claim(t.Context(), w.id, []workerdb.Order{{
-			Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
+			Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, TimeoutMs: 1000,
 		}})
 		if err != nil {
 			t.Fatal(err)

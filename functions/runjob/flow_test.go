@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb/workerdbtest"
 )
 
 func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
@@ -32,7 +33,7 @@ func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
 	h.order(runs...)
 	h.until("the pool is full", func() bool { return len(h.starts) == 12 })
 	w.untilPool(h, "it claims no more", func(p *pool.Pool) bool { return p.Figures().Held > w.cfg.QueueSize/2 })
-	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 112 {
+	if n := h.count("SELECT count(*) FROM attempts WHERE outcome IS NULL"); n > 112 {
 		t.Errorf("%d attempts claimed, want at most 112", n)
 	}
 	if next, end := w.read(); next >= end || next < 12 {
@@ -239,6 +240,13 @@ func TestTheLogOfAnAttempt(t *testing.T) {
 	if last.Text != pool.LogIsFull {
 		t.Errorf("last line %+v", last)
 	}
+}
+
+// loseAll is what other workers do with the open attempts of silent ones.
+func (h *fixture) loseAll() {
+	h.t.Helper()
+	h.exec(workerdbtest.MoveAll)
+	h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
 }
 
 func (h *fixture) count(sql string) (n int) {

@@ -133,7 +133,9 @@ func (f *Function) heartbeatOnce(ctx context.Context) error {
 	attempts := f.pool.List()
 	heartbeat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.consumers.queues(), Free: f.pool.Free(), Answered: answered}
 	for _, a := range attempts {
-		heartbeat.Held = append(heartbeat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
+		heartbeat.Held = append(heartbeat.Held, workerdb.Held{
+			Key: a.Key(), TraceID: a.TraceID, TimeoutMs: int(a.Run.TimeoutMs), StartedAt: a.StartedAt,
+		})
 	}
 	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it could hang while others settle our attempts
 	defer cancel()

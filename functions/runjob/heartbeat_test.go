@@ -76,7 +76,7 @@ func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 	run := h.run("BLOCK", "")
 	h.order(run)
 	h.untilStarted(run)
-	h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
+	h.loseAll()
 	h.until("the context has ended", func() bool {
 		return errors.Is(h.ends[jobevent.AttemptToken(run.JobID, 1)], handlers.ErrLost)
 	})
@@ -101,7 +101,7 @@ func (h *fixture) dead(worker string) jobevent.Run {
 		h.t.Fatal(err)
 	}
 	_, err = store.Claim(h.t.Context(), worker, []workerdb.Order{{
-		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
+		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, TimeoutMs: 1000,
 	}})
 	if err != nil {
 		h.t.Fatal(err)

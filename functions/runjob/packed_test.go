@@ -119,7 +119,7 @@ func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing
 	h.send(h.packed(1, runs...))
 	h.until("the pool is full", func() bool { return len(h.starts) == 2 })
 	w.untilPool(h, "it claims no more", func(p *pool.Pool) bool { return p.Figures().Held > w.cfg.QueueSize/2 })
-	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 6 {
+	if n := h.count("SELECT count(*) FROM attempts WHERE outcome IS NULL"); n > 6 {
 		t.Errorf("%d attempts claimed, want at most 6", n)
 	}
 	h.openAll()

@@ -14,25 +14,31 @@ import (
 // Checkpoint is what an attempt saves for the next attempt of its job.
 type Checkpoint struct {
 	Key
-	Number int64 // higher than those of the attempt's earlier saves
-	Data   json.RawMessage
+	TraceID   uuid.UUID
+	TimeoutMs int
+	Number    int64 // higher than those of the attempt's earlier saves
+	Data      json.RawMessage
 }
 
 // SaveCheckpoints saves checkpoints of this worker's open attempts, at most one of each, and returns these attempts. An
 // attempt that is missing is over, or another worker's: it has saved nothing.
 // Why checkpoints are not in events: docs/decisions/workers.md#checkpoints-lie-in-the-workers-database
 func (s *Store) SaveCheckpoints(ctx context.Context, workerID string, all []Checkpoint) (map[Key]bool, error) {
-	p := gen.CheckpointSaveManyParams{WorkerID: workerID}
-	for _, c := range all {
+	p, rows := gen.CheckpointSaveManyParams{WorkerID: workerID}, make([]moving, len(all))
+	for i, c := range all {
+		rows[i] = moving{Outcome: Outcome{Key: c.Key, TraceID: c.TraceID}, timeoutMs: c.TimeoutMs}
 		p.JobIDs, p.Attempts = append(p.JobIDs, c.JobID), append(p.Attempts, int32(c.Attempt))
 		p.Numbers, p.Datas = append(p.Numbers, c.Number), append(p.Datas, c.Data)
 	}
-	rows, err := s.q.CheckpointSaveMany(ctx, p)
+	if _, err := s.move(ctx, workerID, rows); err != nil {
+		return nil, err
+	}
+	saved, err := s.q.CheckpointSaveMany(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("save %d checkpoints: %w", len(all), pgpool.Classify(err))
 	}
-	open := make(map[Key]bool, len(rows))
-	for _, row := range rows {
+	open := make(map[Key]bool, len(saved))
+	for _, row := range saved {
 		open[Key{row.JobID, int(row.Attempt)}] = true
 	}
 	return open, nil

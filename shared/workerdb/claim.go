@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -16,7 +20,6 @@ import (
 type Order struct {
 	Key
 	TraceID   uuid.UUID
-	Queue     string
 	TimeoutMs int
 	Cancel    bool      // settle the attempt as cancelled, do not start it
 	ExpiresAt time.Time // from then on, by the database's clock, settle it as cancelled too; zero: never
@@ -40,10 +43,6 @@ type Claim struct {
 	At      time.Time // the database's time, if the order expires and this worker has the attempt
 }
 
-// carefulClaims is how many claims expect known attempts after a claim that met one: redelivered records come many at a
-// time.
-const carefulClaims = 16
-
 // LastClaim returns the number of the latest claim, for Heartbeat.Answered.
 func (s *Store) LastClaim() int64 { return s.claims.Load() }
 
@@ -51,54 +50,167 @@ func (s *Store) LastClaim() int64 { return s.claims.Load() }
 // order of an attempt gets Claimed: a second one in the batch gets OpenMine.
 func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]Claim, error) {
 	claims := make([]Claim, len(orders))
-	params := insertParams(workerID, s.claims.Add(1), orders)
-	if s.careful.Add(-1) < 0 {
-		s.careful.Store(0)
-		if all, err := s.insertNew(ctx, params); err != nil {
-			return nil, fmt.Errorf("claim %d new attempts: %w", len(orders), pgpool.Classify(err))
-		} else if all {
-			return claims, nil
+	var at time.Time
+	if slices.ContainsFunc(orders, func(o Order) bool { return !o.ExpiresAt.IsZero() }) {
+		var err error
+		if at, err = s.q.Now(ctx); err != nil {
+			return nil, fmt.Errorf("read the time: %w", pgpool.Classify(err))
 		}
 	}
-	rows, err := s.q.AttemptInsertMany(ctx, params)
+	var runnable, rest []indexed
+	for i := range orders {
+		claims[i].At = at
+		one := indexed{orders[i].Key, i}
+		if _, ends := orders[i].unstarted(at); ends {
+			rest = append(rest, one)
+		} else {
+			runnable = append(runnable, one)
+		}
+	}
+	left, err := s.claimBlocks(ctx, workerID, orders, runnable)
 	if err != nil {
-		return nil, fmt.Errorf("claim %d attempts: %w", len(orders), pgpool.Classify(err))
+		return nil, fmt.Errorf("claim %d attempts: %w", len(orders), err)
 	}
-	inserted := make(map[Key]gen.AttemptInsertManyRow, len(rows))
-	for _, row := range rows {
-		inserted[Key{row.JobID, int(row.Attempt)}] = row
-	}
-	var missing []int // indexes into orders
-	for i, o := range orders {
-		row, ok := inserted[o.Key]
-		switch {
-		case !ok:
-			missing = append(missing, i)
-		case row.FinishedAt != nil:
-			claims[i] = Claim{State: Settled, Outcome: unstarted(row, o.TraceID, workerID)}
-		default:
-			claims[i].At = row.At
-		}
-		delete(inserted, o.Key)
-	}
-	if len(missing) == 0 {
+	if rest = append(rest, left...); len(rest) == 0 {
 		return claims, nil
 	}
-	s.careful.Store(carefulClaims)
-	if err := s.lookUp(ctx, workerID, orders, missing, claims); err != nil {
-		return nil, err
+	if rest, err = s.claimApart(ctx, workerID, orders, rest, claims); err != nil {
+		return nil, fmt.Errorf("claim %d attempts: %w", len(rest), err)
 	}
-	return claims, nil
+	return claims, s.lookUp(ctx, workerID, orders, rest, claims)
 }
 
-// lookUp fills in the claims of attempts that have a row already.
-func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, missing []int, claims []Claim) error {
-	keys := make([]Key, 0, len(missing))
+// indexed is the key of an order, and its index in a batch.
+type indexed struct {
+	Key
+	at int
+}
+
+// unstarted returns the outcome of an order whose attempt must not start, by an instant of the database's clock.
+func (o *Order) unstarted(at time.Time) (Outcome, bool) {
+	outcome := Outcome{Key: o.Key, TraceID: o.TraceID}
+	switch {
+	case o.Cancel:
+		outcome.ErrorCode, outcome.Message = string(apierror.Cancelled), "cancelled before it started"
+	case !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(at):
+		outcome.ErrorCode, outcome.Message = string(apierror.Expired), "not started before its expiresAt"
+	default:
+		return outcome, false
+	}
+	outcome.Kind, outcome.FinishedAt = jobevent.KindCancelled, time.Now()
+	return outcome, true
+}
+
+// claimBlocks claims attempts by bits of their blocks, and returns those that it did not get: others of their block
+// were taken before, or are another worker's.
+func (s *Store) claimBlocks(ctx context.Context, workerID string, orders []Order, some []indexed) (left []indexed, err error) {
+	if len(some) == 0 {
+		return nil, nil
+	}
+	all := slices.Clone(some)
+	all, of := blocksOf(all, func(o *indexed) Key { return o.Key })
+	p := gen.BlocksClaimParams{
+		WorkerID: workerID, Number: s.claims.Add(1), BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted,
+	}
+	p.JobIDs, p.Attempts, p.TraceIDs = listed(all, orders)
+	rows, err := s.q.BlocksClaim(ctx, p)
+	if err != nil {
+		return nil, pgpool.Classify(err)
+	}
+	if len(rows) == len(of.ids) && len(all) == len(some) {
+		return nil, nil
+	}
+	got := make(map[block]bool, len(rows))
+	for _, row := range rows {
+		got[block{row.BlockID, row.Attempt}] = true
+	}
+	first := make(map[Key]int, len(all))
+	for _, o := range all {
+		first[o.Key] = o.at
+	}
+	for _, o := range some {
+		if !got[o.block()] || first[o.Key] != o.at {
+			left = append(left, o)
+		}
+	}
+	return left, nil
+}
+
+// listed returns the columns of a row of claims.
+func listed(all []indexed, orders []Order) (jobIDs []uuid.UUID, attempts []int32, traceIDs []uuid.UUID) {
+	jobIDs, attempts, traceIDs = make([]uuid.UUID, len(all)), make([]int32, len(all)), make([]uuid.UUID, len(all))
+	for i, o := range all {
+		jobIDs[i], attempts[i], traceIDs[i] = o.JobID, int32(o.Key.Attempt), orders[o.at].TraceID
+	}
+	return jobIDs, attempts, traceIDs
+}
+
+// claimApart claims attempts with rows of their own, and settles those that must not start. It fills in the claims of
+// those that it got, and returns the others.
+func (s *Store) claimApart(
+	ctx context.Context, workerID string, orders []Order, some []indexed, claims []Claim,
+) (left []indexed, err error) {
+	var open []indexed
+	all := make([]moving, len(some))
+	for i, o := range some {
+		outcome, ends := orders[o.at].unstarted(claims[o.at].At)
+		all[i] = moving{Outcome: outcome, timeoutMs: orders[o.at].TimeoutMs}
+		if !ends {
+			open = append(open, o)
+		}
+	}
+	moved, err := s.insert(ctx, workerID, orders, open, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range some {
+		row, ok := moved[o.Key]
+		if !ok {
+			left = append(left, o)
+			continue
+		}
+		delete(moved, o.Key)
+		if outcome, ends := orders[o.at].unstarted(claims[o.at].At); ends {
+			outcome.WorkerID, outcome.FinishedAt = workerID, nullable.Value(row.FinishedAt)
+			claims[o.at] = Claim{State: Settled, Outcome: outcome}
+		}
+	}
+	return left, nil
+}
+
+// insert gives attempts that nobody has taken rows, and returns those. The open ones among them are listed as a claim.
+func (s *Store) insert(
+	ctx context.Context, workerID string, orders []Order, open []indexed, all []moving,
+) (map[Key]gen.AttemptsMoveRow, error) {
+	p := moveParams(workerID, all)
+	p.Claims = true
+	claim := gen.ClaimInsertParams{WorkerID: workerID}
+	if len(open) > 0 {
+		claim.Number = s.claims.Add(1)
+		claim.JobIDs, claim.Attempts, claim.TraceIDs = listed(open, orders)
+	}
+	var rows []gen.AttemptsMoveRow
+	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+		if len(open) > 0 {
+			b.Queue(gen.ClaimInsert, claim.WorkerID, claim.Number, claim.JobIDs, claim.Attempts, claim.TraceIDs)
+		}
+		b.Queue(gen.BlocksEnsure, p.BlockIDs, p.BlockAttempts, p.WorkerID)
+		queueMove(b, p, &rows)
+	}, func(pgpool.DB, *pgpool.Later) error { return nil })
+	return movedOf(rows), err
+}
+
+// lookUp fills in the claims of attempts that were taken before.
+func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, some []indexed, claims []Claim) error {
+	if len(some) == 0 {
+		return nil
+	}
+	keys := make([]Key, 0, len(some))
 	var cancels []Key
-	for _, i := range missing {
-		keys = append(keys, orders[i].Key)
-		if orders[i].Cancel {
-			cancels = append(cancels, orders[i].Key)
+	for _, o := range some {
+		keys = append(keys, o.Key)
+		if orders[o.at].Cancel {
+			cancels = append(cancels, o.Key)
 		}
 	}
 	if err := s.wantCancel(ctx, cancels); err != nil {
@@ -108,35 +220,19 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 	if err != nil {
 		return err
 	}
-	late := false // an attempt of this worker may expire
-	for _, i := range missing {
-		row, ok := found[orders[i].Key]
+	for _, o := range some {
+		outcome, ok := found[o.Key]
 		switch {
 		case !ok:
-			return fmt.Errorf("claim attempt %v: its row is gone", orders[i].Key)
-		case row.Outcome != nil:
-			claims[i] = Claim{State: Settled, Outcome: outcomeOf(row)}
-		case row.WorkerID == workerID:
-			claims[i].State = OpenMine
-			late = late || !orders[i].ExpiresAt.IsZero()
+			return fmt.Errorf("claim attempt %v: its row is gone", o.Key)
+		case outcome.Kind != "":
+			outcome.TraceID = orders[o.at].TraceID
+			claims[o.at] = Claim{State: Settled, Outcome: outcome}
+		case outcome.WorkerID == workerID:
+			claims[o.at].State = OpenMine
 		default:
-			claims[i].State = OpenElsewhere
+			claims[o.at].State = OpenElsewhere
 		}
-	}
-	if late {
-		return s.addTimes(ctx, claims, missing)
-	}
-	return nil
-}
-
-// addTimes writes the database's time into some of the claims.
-func (s *Store) addTimes(ctx context.Context, claims []Claim, some []int) error {
-	at, err := s.q.Now(ctx)
-	if err != nil {
-		return fmt.Errorf("read the time: %w", pgpool.Classify(err))
-	}
-	for _, i := range some {
-		claims[i].At = at
 	}
 	return nil
 }
@@ -145,27 +241,25 @@ func (s *Store) addTimes(ctx context.Context, claims []Claim, some []int) error 
 // never starts; Cancel returns its outcome, which the caller publishes. An open attempt is marked: its worker reads the
 // mark with its next heartbeat.
 func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]Outcome, error) {
-	orders = slices.Clone(orders)
-	for i := range orders {
-		orders[i].Cancel, orders[i].TimeoutMs = true, 1
+	all, of := make([]moving, len(orders)), make(map[Key]Outcome, len(orders))
+	for i, o := range orders {
+		o.Cancel = true
+		all[i].Outcome, _ = o.unstarted(time.Time{})
+		of[o.Key] = all[i].Outcome
 	}
-	rows, err := s.q.AttemptInsertMany(ctx, insertParams(workerID, 0, orders))
+	moved, err := s.insert(ctx, workerID, nil, nil, all)
 	if err != nil {
-		return nil, fmt.Errorf("cancel %d attempts: %w", len(orders), pgpool.Classify(err))
+		return nil, fmt.Errorf("cancel %d attempts: %w", len(orders), err)
 	}
 	var outcomes []Outcome
-	open := map[Key]uuid.UUID{}
-	for _, o := range orders {
-		open[o.Key] = o.TraceID
+	var open []Key
+	for key, outcome := range of {
+		if row, ok := moved[key]; ok {
+			outcome.WorkerID, outcome.FinishedAt = workerID, nullable.Value(row.FinishedAt)
+			outcomes = append(outcomes, outcome)
+		} else {
+			open = append(open, key)
+		}
 	}
-	for _, row := range rows {
-		key := Key{row.JobID, int(row.Attempt)}
-		outcomes = append(outcomes, unstarted(row, open[key], workerID))
-		delete(open, key)
-	}
-	var keys []Key
-	for key := range open {
-		keys = append(keys, key)
-	}
-	return outcomes, s.wantCancel(ctx, keys)
+	return outcomes, s.wantCancel(ctx, open)
 }

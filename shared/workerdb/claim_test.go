@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb/workerdbtest"
 )
 
 // heartbeatAnswered sends the heartbeat of a worker whose claims have all been answered.
@@ -91,7 +92,9 @@ func TestOneBatchSettlesAllKinds(t *testing.T) {
 	f := open(t)
 	quick, long, failed, begun, lost := order(), order(), order(), order(), order()
 	f.heartbeat("w1")
-	f.claim("w1", quick, long, failed, begun, lost)
+	f.claim("w1", begun, lost)
+	f.exec(workerdbtest.MoveAll)
+	f.claim("w1", quick, long, failed)
 	f.exec("UPDATE execution_attempts SET started_at = now() - interval '1 hour' WHERE job_id = $1", begun.JobID)
 	f.exec(`UPDATE execution_attempts SET outcome = 'lost', error_code = 'WORKER.LOST', finished_at = now()
 		WHERE job_id = $1`, lost.JobID)
@@ -159,6 +162,7 @@ func TestImpossibleRowsAreRefused(t *testing.T) {
 	} {
 		a := order()
 		f.claim("w1", a)
+		f.exec(workerdbtest.MoveAll)
 		if _, err := f.pool.Exec(t.Context(), `UPDATE execution_attempts SET outcome = 'interrupted', started_at = now(),
 			finished_at = now() WHERE job_id = $1`, a.JobID); err != nil {
 			t.Fatal(err)

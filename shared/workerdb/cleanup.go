@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock: any number that no other lock has
-	cleanupBatch = 1000                // rows that one statement visits
+	cleanupKey    = 0x6a77_636c_6561_6e // of the advisory lock: any number that no other lock has
+	cleanupBatch  = 1000                // rows that one statement visits
+	cleanupBlocks = 250                 // blocks, of up to 64 rows each
 	// oldWorker is how long the row of a dead worker is kept: much longer than a process can be frozen.
 	oldWorker = 24 * time.Hour
 )
@@ -78,7 +79,7 @@ func deleteOld(
 	ctx context.Context, conn *pgx.Conn, age time.Duration, pause func(time.Duration) bool,
 ) (deleted int, err error) {
 	q, walk := gen.New(conn), gen.AttemptDeleteOldParams{
-		BeforeID: firstUUID(time.Now().Add(-age)), Age: age, MaxAttempts: cleanupBatch,
+		BeforeID: firstUUID(time.Now().Add(-age)), Age: age, MaxBlocks: cleanupBlocks,
 	}
 	for age > 0 {
 		began := time.Now()
@@ -87,10 +88,10 @@ func deleteOld(
 			return deleted, fmt.Errorf("delete old attempts: %w", pgpool.Classify(err))
 		}
 		deleted += int(step.Deleted)
-		if step.Visited < cleanupBatch || !pause(time.Since(began)) {
+		if step.Visited < cleanupBlocks || !pause(time.Since(began)) {
 			return deleted, nil
 		}
-		walk.AfterID, walk.AfterAttempt = step.JobID, step.Attempt
+		walk.AfterID, walk.AfterAttempt = step.BlockID, step.Attempt
 	}
 	return 0, nil
 }

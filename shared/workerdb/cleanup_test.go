@@ -54,11 +54,15 @@ func TestCleanupDeletesByTheAgeOfTheAttempt(t *testing.T) {
 // fill inserts settled attempts of old jobs, of which one in a hundred was settled just now, and returns one of these.
 func (f fixture) fill(n int) workerdb.Order {
 	f.Helper()
-	f.exec(`INSERT INTO execution_attempts
-			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
-		SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
-			now() - CASE WHEN i % 100 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
-		FROM generate_series(1, $1) AS i`, n)
+	f.exec(`WITH attempts AS (
+			INSERT INTO execution_attempts (job_id, attempt, trace_id, worker_id, started_at, finished_at, outcome)
+			SELECT uuidv7('-9 days'), 1, uuidv7(), 'w1', now(),
+				now() - CASE WHEN i % 100 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
+			FROM generate_series(1, $1) AS i
+			RETURNING job_id
+		)
+		INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
+		SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`, n)
 	o := order()
 	var id uuid.UUID
 	err := f.pool.QueryRow(f.Context(), "SELECT job_id FROM execution_attempts WHERE finished_at > now() - interval '1 day' LIMIT 1").Scan(&id)
@@ -81,7 +85,7 @@ func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 	steps := 0
 	var claims []time.Duration
 	deleted, err := f.store.Cleanup(t.Context(), keep, func(time.Duration) bool {
-		if steps++; steps%20 == 0 {
+		if steps++; steps%80 == 0 {
 			n, err := other.Cleanup(t.Context(), keep, func(time.Duration) bool { return true })
 			if n != 0 || err != nil {
 				t.Errorf("another worker deletes %d beside it, %v", n, err)
@@ -95,7 +99,7 @@ func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 		}
 		return true
 	})
-	if err != nil || deleted != 198_000 || steps != 200 {
+	if err != nil || deleted != 198_000 || steps != 800 {
 		t.Errorf("deleted %d in %d steps, %v", deleted, steps, err)
 	}
 	slices.Sort(claims)
@@ -112,10 +116,10 @@ func TestCleanupEndsWhenPauseReturnsFalse(t *testing.T) {
 	f := open(t)
 	f.fill(5000)
 	n, err := f.store.Cleanup(t.Context(), keep, func(time.Duration) bool { return false })
-	if err != nil || n != 990 {
+	if err != nil || n != 248 {
 		t.Errorf("deleted %d, %v", n, err)
 	}
-	if n := f.cleanUp(8 * 24 * time.Hour); n != 4950-990 {
+	if n := f.cleanUp(8 * 24 * time.Hour); n != 4950-248 {
 		t.Errorf("then %d", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -14,6 +15,8 @@ import (
 // Held is an attempt that a worker has claimed and not settled.
 type Held struct {
 	Key
+	TraceID   uuid.UUID
+	TimeoutMs int
 	StartedAt time.Time // zero: not started
 }
 
@@ -43,11 +46,9 @@ type Changed struct {
 // It returns the changes that others have made to these attempts.
 func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	see := gen.WorkerSeeParams{WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free)}
-	running, keys := startParams(b)
-	jobIDs, attempts := columns(keys)
-	fold := gen.ClaimsFoldParams{WorkerID: b.WorkerID, Answered: b.Answered, JobIDs: jobIDs, Attempts: attempts}
-	changes := gen.AttemptChangedManyParams{JobIDs: jobIDs, Attempts: attempts, WorkerID: b.WorkerID}
+	h := heldParams(b)
 	var unseen int64
+	var moved []gen.AttemptsMoveRow
 	var rows []gen.ExecutionAttempt
 	// All statements travel with BEGIN, and COMMIT follows. A worker that is frozen or cut off in between keeps its own
 	// row locked, and its attempts cannot be settled as lost until the server ends its session. WorkerSee comes first: a
@@ -55,14 +56,17 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	// reads the outcomes.
 	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
-		b.Queue(gen.ClaimsFold, fold.WorkerID, fold.JobIDs, fold.Attempts, fold.Answered)
-		if len(running.JobIDs) > 0 {
-			b.Queue(gen.AttemptStartMany, running.JobIDs, running.Attempts, running.StartedAgos, running.WorkerID, running.Lease)
+		b.Queue(gen.ClaimsFold, see.WorkerID, h.fold.JobIDs, h.fold.Attempts, h.fold.TraceIDs, h.fold.Answered)
+		if len(h.fold.JobIDs) == 0 {
+			return
 		}
-		if len(keys) > 0 {
-			pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
-				changes.JobIDs, changes.Attempts, changes.WorkerID)
+		queueMove(b, h.move, &moved)
+		if len(h.running.JobIDs) > 0 {
+			b.Queue(gen.AttemptStartMany, h.running.JobIDs, h.running.Attempts, h.running.StartedAgos, see.WorkerID,
+				h.running.Lease)
 		}
+		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
+			h.fold.JobIDs, h.fold.Attempts, see.WorkerID)
 	}, func(pgpool.DB, *pgpool.Later) error { return nil })
 	if err != nil {
 		return Changed{}, fmt.Errorf("write heartbeat of worker %s: %w", b.WorkerID, err)
@@ -78,18 +82,34 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	return changed, nil
 }
 
-func startParams(b Heartbeat) (running gen.AttemptStartManyParams, keys []Key) {
-	running.WorkerID, running.Lease, keys = b.WorkerID, lease, make([]Key, 0, len(b.Held))
+// heldColumns has the columns of the attempts that a worker holds. The running ones get rows of their own.
+type heldColumns struct {
+	fold    gen.ClaimsFoldParams
+	move    gen.AttemptsMoveParams
+	running gen.AttemptStartManyParams
+}
+
+func heldParams(b Heartbeat) (h heldColumns) {
 	now := time.Now()
-	for _, h := range b.Held {
-		keys = append(keys, h.Key)
-		if !h.StartedAt.IsZero() && now.Sub(h.StartedAt) >= soon {
-			running.JobIDs = append(running.JobIDs, h.JobID)
-			running.Attempts = append(running.Attempts, int32(h.Attempt))
-			running.StartedAgos = append(running.StartedAgos, ago(now, h.StartedAt))
+	all := make([]moving, len(b.Held))
+	for i, held := range b.Held {
+		all[i].Key, all[i].TraceID, all[i].timeoutMs, all[i].StartedAt = held.Key, held.TraceID, held.TimeoutMs, held.StartedAt
+		all[i].waits = held.StartedAt.IsZero() || now.Sub(held.StartedAt) < soon
+	}
+	h.running.Lease = lease
+	h.fold.Answered, h.fold.JobIDs, h.fold.Attempts = b.Answered, []uuid.UUID{}, []int32{}
+	h.fold.TraceIDs = []uuid.UUID{}
+	h.move = moveParams(b.WorkerID, all)
+	for _, held := range all {
+		h.fold.JobIDs, h.fold.Attempts = append(h.fold.JobIDs, held.JobID), append(h.fold.Attempts, int32(held.Key.Attempt))
+		h.fold.TraceIDs = append(h.fold.TraceIDs, held.TraceID)
+		if !held.waits {
+			h.running.JobIDs = append(h.running.JobIDs, held.JobID)
+			h.running.Attempts = append(h.running.Attempts, int32(held.Key.Attempt))
+			h.running.StartedAgos = append(h.running.StartedAgos, ago(now, held.StartedAt))
 		}
 	}
-	return running, keys
+	return h
 }
 
 // Reap settles attempts of silent workers, and attempts a lease past their timeout, a bounded number in a call. The
@@ -97,13 +117,10 @@ func startParams(b Heartbeat) (running gen.AttemptStartManyParams, keys []Key) {
 // without a gap of Silence, by its own clock and by the database's: after an outage, or after a step of the database's
 // clock, all workers look silent. The caller publishes the outcomes that Reap returns.
 func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
-	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
-		Silence: Silence, HalfSilence: Silence / 2, ReaperID: workerID, MaxAttempts: maxReaped,
-	})
+	outcomes, err := s.reapSilent(ctx, workerID)
 	if err != nil {
-		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
+		return outcomes, err
 	}
-	outcomes := outcomesOf(lost)
 	overdue, err := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{
 		Silence: Silence, Lease: lease, MaxAttempts: maxReaped,
 	})
@@ -111,6 +128,31 @@ func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
 		return outcomes, fmt.Errorf("settle overdue attempts: %w", pgpool.Classify(err))
 	}
 	return append(outcomes, outcomesOf(overdue)...), nil
+}
+
+// reapSilent settles attempts of silent workers.
+func (s *Store) reapSilent(ctx context.Context, workerID string) ([]Outcome, error) {
+	silent, err := s.q.WorkersSilent(ctx, gen.WorkersSilentParams{
+		Silence: Silence, HalfSilence: Silence / 2, ReaperID: workerID,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for silent workers: %w", pgpool.Classify(err))
+	}
+	if len(silent) == 0 {
+		return nil, nil
+	}
+	for _, id := range silent {
+		if err := s.moveListed(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
+		Silence: Silence, HalfSilence: Silence / 2, ReaperID: workerID, MaxAttempts: maxReaped,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
+	}
+	return outcomesOf(lost), nil
 }
 
 // FreeElsewhere returns the number of free slots of the other live workers, by queue.

@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb/workerdbtest"
 )
 
 func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
@@ -84,7 +85,7 @@ func TestAnAttemptGoesOnAfterTheClockIsPutForward(t *testing.T) {
 	f := open(t)
 	a := order()
 	a.TimeoutMs = 60_000
-	runs := workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Second)}
+	runs := workerdb.Held{Key: a.Key, TimeoutMs: a.TimeoutMs, StartedAt: time.Now().Add(-time.Second)}
 	f.heartbeat("worker")
 	f.claim("worker", a)
 	f.heartbeat("worker", runs)
@@ -134,6 +135,7 @@ func TestAHeartbeatWaitsForTheWorkerThatReapsItsAttempts(t *testing.T) {
 	a := order()
 	f.heartbeat("frozen")
 	f.claim("frozen", a)
+	f.exec(workerdbtest.MoveAll)
 	f.silence("frozen", time.Minute)
 	// A reaping worker has locked the worker's row and not yet committed.
 	tx, err := f.pool.Begin(t.Context())
@@ -163,11 +165,11 @@ func TestAHeartbeatWaitsForTheWorkerThatReapsItsAttempts(t *testing.T) {
 func TestAnAttemptALeasePastItsTimeoutFails(t *testing.T) {
 	f := open(t)
 	a, b, unstarted := order(), order(), order()
-	a.TimeoutMs, b.TimeoutMs = 1000, 10_000
 	f.heartbeat("w1")
 	f.claim("w1", a, b, unstarted)
 	started := time.Now().Add(-17 * time.Second)
-	f.heartbeat("w1", workerdb.Held{Key: a.Key, StartedAt: started}, workerdb.Held{Key: b.Key, StartedAt: started}, workerdb.Held{Key: unstarted.Key})
+	f.heartbeat("w1", workerdb.Held{Key: a.Key, TimeoutMs: 1000, StartedAt: started},
+		workerdb.Held{Key: b.Key, TimeoutMs: 10_000, StartedAt: started}, workerdb.Held{Key: unstarted.Key, TimeoutMs: 1000})
 	got := f.reap()
 	if len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindFailed || got[0].ErrorCode != "WORKER.TIMEOUT" || !got[0].Retryable {
 		t.Fatalf("reaped %+v", got)
@@ -193,6 +195,7 @@ func TestReapingSkipsLockedAttempts(t *testing.T) {
 	f := open(t)
 	f.heartbeat("dead")
 	f.claim("dead", order())
+	f.exec(workerdbtest.MoveAll)
 	f.silence("dead", time.Minute)
 	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), "SELECT FROM execution_attempts FOR UPDATE"); err != nil {

@@ -37,19 +37,24 @@ func TestPlansUseTheKeys(t *testing.T) {
 			url := pgtest.Database(t, migrations.Worker)
 			s, plans := openExplained(t, url)
 			exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
+			exec(t, s, "ALTER TABLE blocks SET (autovacuum_enabled = off)")
 			exec(t, s, "ALTER TABLE claims SET (autovacuum_enabled = off)")
 			if statistics == "old" {
 				exec(t, s, "ANALYZE")
 			}
-			exec(t, s, `INSERT INTO execution_attempts
-					(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
-				SELECT uuidv7(), 1, uuidv7(), 'default', 'w1', 1000, now(), now(), 'completed' FROM generate_series(1, 12000)`)
+			exec(t, s, `WITH attempts AS (
+					INSERT INTO execution_attempts (job_id, attempt, trace_id, worker_id, started_at, finished_at, outcome)
+					SELECT uuidv7(), 1, uuidv7(), 'w1', now(), now(), 'completed' FROM generate_series(1, 12000)
+					RETURNING job_id
+				)
+				INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
+				SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
 			if statistics == "fresh" {
 				exec(t, s, "ANALYZE")
 			}
 			if statistics == "of empty tables" {
 				pgtest.LookEmpty(t, s.pool)
-				pgtest.CheckSearches(t, s.pool, "internal/gen", nil, "execution_attempts", "checkpoints")
+				pgtest.CheckSearches(t, s.pool, "internal/gen", nil, "execution_attempts", "blocks", "checkpoints")
 			}
 			long, err := s.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 			if err != nil {
@@ -84,7 +89,7 @@ func doOfEverything(t *testing.T, s *Store) {
 	var outcomes []Outcome
 	now := time.Now()
 	for range 300 {
-		o := Order{Key: Key{uuid.Must(uuid.NewV7()), 1}, TraceID: uuid.New(), Queue: "default", TimeoutMs: 1000}
+		o := Order{Key: Key{uuid.Must(uuid.NewV7()), 1}, TraceID: uuid.New(), TimeoutMs: 1000}
 		orders = append(orders, o)
 		held = append(held, Held{Key: o.Key, StartedAt: now.Add(-time.Hour)})
 		outcomes = append(outcomes, Outcome{Key: o.Key, Kind: Completed, StartedAt: now, FinishedAt: now})
@@ -112,7 +117,6 @@ func doOfEverything(t *testing.T, s *Store) {
 		ok(err)
 	}
 	heartbeat("w1", nil)
-	s.careful.Store(0)
 	claim("w1", orders[:200])
 	claim("w2", orders[100:])
 	settle("w1", outcomes[:50])
@@ -140,7 +144,7 @@ func doOfEverything(t *testing.T, s *Store) {
 	heartbeat("w2", nil)
 	var fresh []Order
 	for range 20 {
-		fresh = append(fresh, Order{Key: Key{uuid.Must(uuid.NewV7()), 1}, Queue: "default", TimeoutMs: 1000})
+		fresh = append(fresh, Order{Key: Key{uuid.Must(uuid.NewV7()), 1}, TimeoutMs: 1000})
 	}
 	claim("w2", fresh)
 	_, err = s.Leave(t.Context(), "w2")
@@ -158,23 +162,33 @@ func TestCleanupWalksTheKey(t *testing.T) {
 	url := pgtest.Database(t, migrations.Worker)
 	s, plans := openExplained(t, url)
 	exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
-	exec(t, s, `INSERT INTO execution_attempts
-			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
-		SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
-			now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
-		FROM generate_series(1, 20000) AS i`)
+	exec(t, s, "ALTER TABLE blocks SET (autovacuum_enabled = off)")
+	exec(t, s, `WITH attempts AS (
+			INSERT INTO execution_attempts (job_id, attempt, trace_id, worker_id, started_at, finished_at, outcome)
+			SELECT uuidv7('-9 days'), 1, uuidv7(), 'w1', now(),
+				now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
+			FROM generate_series(1, 10000) AS i
+			RETURNING job_id
+		)
+		INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
+		SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
+	exec(t, s, `INSERT INTO blocks (block_id, attempt, worker_id, taken, completed, places, started_at, finished_at, outputs)
+		SELECT block_of(uuidv7('-9 days')), 1, 'w1', 1, 1, '{0}', ARRAY[now()],
+			ARRAY[now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END], '{null}'
+		FROM generate_series(1, 10000) AS i`)
 	if _, err := s.Cleanup(t.Context(), Retention{Attempts: 8 * 24 * time.Hour}, func(time.Duration) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	steps := plans.Seen()["AttemptDeleteOld"]
-	if len(steps) < 20 {
+	if len(steps) < 80 {
 		t.Errorf("%d steps", len(steps))
 	}
 	for _, plan := range steps {
 		plan.Walk(func(n pgtest.Node) {
 			visited := n.Loops * (n.Rows + n.Removed)
-			if n.Relation == "execution_attempts" && (visited > 1000 || n.Type != "ModifyTable" && n.Index != "execution_attempts_pkey") {
-				t.Errorf("a %s of %q visits %.0f attempts", n.Type, n.Index, visited)
+			if (n.Relation == "execution_attempts" || n.Relation == "blocks") &&
+				(visited > 1000 || n.Type != "ModifyTable" && n.Index != n.Relation+"_pkey") {
+				t.Errorf("a %s of %q visits %.0f rows", n.Type, n.Index, visited)
 			}
 		})
 		if plan.Hit > 20_000 {
@@ -192,8 +206,8 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	for name, plans := range seen {
 		for _, plan := range plans {
 			plan.Walk(func(n pgtest.Node) {
-				if visited := n.Loops * (n.Rows + n.Removed); n.Relation == "execution_attempts" && visited > 2500 {
-					t.Errorf("%s: a %s visits %.0f attempts", name, n.Type, visited)
+				if visited := n.Loops * (n.Rows + n.Removed); (n.Relation == "execution_attempts" || n.Relation == "blocks") && visited > 2500 {
+					t.Errorf("%s: a %s visits %.0f rows of %s", name, n.Type, visited, n.Relation)
 				}
 			})
 			if plan.Hit > 20_000 {

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
@@ -27,57 +26,82 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 	if len(rest) == 0 {
 		return settled, nil
 	}
-	part := make([]Outcome, len(rest))
+	if rest, err = s.settleApart(ctx, workerID, settled, rest); err != nil || len(rest) == 0 {
+		return settled, err
+	}
+	keys := make([]Key, len(rest))
 	for at, i := range rest {
-		part[at] = settled[i]
-	}
-	rows, err := s.q.AttemptSettleMany(ctx, settleParams(workerID, part))
-	if err != nil {
-		return nil, fmt.Errorf("settle %d attempts: %w", len(part), pgpool.Classify(err))
-	}
-	mine := make(map[Key]gen.AttemptSettleManyRow, len(rows))
-	for _, row := range rows {
-		mine[Key{row.JobID, int(row.Attempt)}] = row
-	}
-	var missing []int
-	for _, i := range rest {
-		row, ok := mine[settled[i].Key]
-		if !ok {
-			missing = append(missing, i)
-			continue
-		}
-		settled[i].StartedAt, settled[i].FinishedAt = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt)
-		settled[i].WorkerID = workerID
-	}
-	if len(missing) == 0 {
-		return settled, nil
-	}
-	keys := make([]Key, len(missing))
-	for at, i := range missing {
 		keys[at] = settled[i].Key
 	}
 	found, err := s.get(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range missing {
-		settled[i] = outcomeOf(found[settled[i].Key])
+	for _, i := range rest {
+		outcome := found[settled[i].Key]
+		outcome.TraceID = settled[i].TraceID
+		settled[i] = outcome
 	}
 	return settled, nil
 }
 
-// plain reports whether the attempt completed so soon that no heartbeat has written its start, with no other detail.
-func (o Outcome) plain() bool {
-	return o.Kind == Completed && !o.StartedAt.IsZero() && o.FinishedAt.Sub(o.StartedAt) < soon &&
-		o.ErrorCode == "" && o.Message == "" && !o.Retryable && o.RetryAfter == 0 && o.CallbackTimeout == 0
+// settleApart settles attempts in rows of their own, with their outcome if they have none yet. It returns the indexes of
+// those that have an outcome already, or that this worker does not hold.
+func (s *Store) settleApart(ctx context.Context, workerID string, outcomes []Outcome, some []int) (left []int, err error) {
+	all := make([]moving, len(some))
+	for at, i := range some {
+		all[at].Outcome = outcomes[i]
+	}
+	moved, err := s.move(ctx, workerID, all)
+	if err != nil {
+		return nil, err
+	}
+	var part []Outcome
+	for _, i := range some {
+		if _, ok := moved[outcomes[i].Key]; !ok {
+			part = append(part, outcomes[i])
+		}
+	}
+	mine := map[Key]gen.AttemptSettleManyRow{}
+	if len(part) > 0 {
+		rows, err := s.q.AttemptSettleMany(ctx, settleParams(workerID, part))
+		if err != nil {
+			return nil, fmt.Errorf("settle %d attempts: %w", len(part), pgpool.Classify(err))
+		}
+		for _, row := range rows {
+			mine[Key{row.JobID, int(row.Attempt)}] = row
+		}
+	}
+	for _, i := range some {
+		o := &outcomes[i]
+		if row, ok := moved[o.Key]; ok {
+			o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
+		} else if row, ok := mine[o.Key]; ok {
+			o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
+		} else {
+			left = append(left, i)
+		}
+	}
+	return left, nil
 }
 
-// soon is how long an attempt runs before a heartbeat writes its start: so most rows are written twice, not three
-// times.
-const soon = 100 * time.Millisecond
+// plain reports whether the attempt completed so soon that no heartbeat has given it a row, with a small output and no
+// other detail.
+func (o Outcome) plain() bool {
+	return o.Kind == Completed && !o.StartedAt.IsZero() && o.FinishedAt.Sub(o.StartedAt) < soon &&
+		len(o.Output) <= smallOutput && o.ErrorCode == "" && o.Message == "" && !o.Retryable && o.RetryAfter == 0 &&
+		o.CallbackTimeout == 0
+}
 
-// complete writes the plain outcomes with one cheaper statement, and returns the indexes of the outcomes that are left.
-// If a row is not open or has a start, all are left.
+const (
+	// soon is how long an attempt runs before a heartbeat gives it a row, which has its start.
+	soon = 100 * time.Millisecond
+	// smallOutput bounds the outputs in a block: each statement that completes attempts of the block writes them again.
+	smallOutput = 1 << 10
+)
+
+// complete writes the plain outcomes of attempts that have no rows of their own, and returns the indexes of the outcomes
+// that are left. If a block does not have all of its attempts open, all are left.
 func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcome) (rest []int, err error) {
 	plain := make([]int, 0, len(outcomes))
 	for i := range outcomes {
@@ -90,13 +114,12 @@ func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcom
 	if len(plain) == 0 {
 		return rest, nil
 	}
-	slices.SortFunc(plain, func(a, b int) int { return outcomes[a].Compare(outcomes[b].Key) })
 	p := completeParams(workerID, outcomes, plain)
-	done, err := s.q.AttemptCompleteMany(ctx, p)
+	done, err := s.q.BlocksComplete(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if int(done.Attempts) < len(plain) {
+	if int(done.Blocks) < len(p.BlockIDs) || len(p.Places) < len(plain) {
 		return append(rest, plain...), nil
 	}
 	for at, i := range plain {
@@ -108,16 +131,19 @@ func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcom
 	return rest, nil
 }
 
-func completeParams(workerID string, outcomes []Outcome, plain []int) gen.AttemptCompleteManyParams {
-	n := len(plain)
-	p := gen.AttemptCompleteManyParams{
-		WorkerID: workerID, JobIDs: make([]uuid.UUID, n), Attempts: make([]int32, n),
-		StartedAgos: make([]int64, n), FinishedAgos: make([]int64, n), Outputs: make([]json.RawMessage, n),
+// completeParams returns the columns of plain outcomes, and sorts these.
+func completeParams(workerID string, outcomes []Outcome, plain []int) gen.BlocksCompleteParams {
+	unique, of := blocksOf(plain, func(i *int) Key { return outcomes[*i].Key })
+	n := len(unique)
+	p := gen.BlocksCompleteParams{
+		WorkerID: workerID, BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted, Befores: of.befores,
+		Untils: of.untils, Places: make([]int16, n), StartedAgos: make([]int64, n), FinishedAgos: make([]int64, n),
+		Outputs: make([]json.RawMessage, n),
 	}
 	now := time.Now()
-	for at, i := range plain {
+	for at, i := range unique {
 		o := &outcomes[i]
-		p.JobIDs[at], p.Attempts[at], p.Outputs[at] = o.JobID, int32(o.Attempt), o.Output
+		p.Places[at], p.Outputs[at] = int16(jobevent.PlaceInBlock(o.JobID)), o.Output
 		p.StartedAgos[at] = max(0, now.Sub(o.StartedAt).Microseconds())
 		p.FinishedAgos[at] = max(0, now.Sub(o.FinishedAt).Microseconds())
 	}
@@ -148,6 +174,9 @@ func settleParams(workerID string, outcomes []Outcome) gen.AttemptSettleManyPara
 // Leave writes that a worker has stopped. It settles the worker's open attempts as interrupted, such as those of a
 // claim without an answer, and returns their outcomes, which the caller publishes.
 func (s *Store) Leave(ctx context.Context, workerID string) ([]Outcome, error) {
+	if err := s.moveListed(ctx, workerID); err != nil {
+		return nil, err
+	}
 	rows, err := s.q.AttemptSettleLeft(ctx, workerID)
 	if err != nil {
 		return nil, fmt.Errorf("settle open attempts of worker %s: %w", workerID, pgpool.Classify(err))

@@ -45,12 +45,11 @@ type Store struct {
 	pool *pgxpool.Pool
 	q    *gen.Queries
 
-	claims  atomic.Int64 // the number of the latest claim
-	careful atomic.Int64 // how many of the next claims expect known attempts
+	claims atomic.Int64 // the number of the latest claim
 }
 
 // NewestOfSchema is a table of the newest migration. Open waits for a database to have it.
-const NewestOfSchema = "installation_secrets"
+const NewestOfSchema = "blocks"
 
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {

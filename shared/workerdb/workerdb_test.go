@@ -49,7 +49,7 @@ func (f fixture) exec(sql string, args ...any) {
 
 func order() workerdb.Order {
 	return workerdb.Order{
-		Key: workerdb.Key{JobID: uuid.Must(uuid.NewV7()), Attempt: 1}, TraceID: uuid.New(), Queue: "default", TimeoutMs: 1000,
+		Key: workerdb.Key{JobID: uuid.Must(uuid.NewV7()), Attempt: 1}, TraceID: uuid.New(), TimeoutMs: 1000,
 	}
 }
 
@@ -228,7 +228,7 @@ func TestAllKindsOfOutcomeAreStoredWhole(t *testing.T) {
 func TestImpossibleInputIsInvalid(t *testing.T) {
 	f := open(t)
 	bad := order()
-	bad.TimeoutMs = 0
+	bad.Attempt = 0
 	if _, err := f.store.Claim(t.Context(), "w1", []workerdb.Order{order(), bad}); !errors.Is(err, jobevent.ErrInvalid) {
 		t.Errorf("claim: %v", err)
 	}

@@ -2,48 +2,71 @@
 -- (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
 -- when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 
--- name: AttemptInsertNew :exec
--- The worker that inserts the row runs the attempt. This statement is for new attempts, as nearly all are: "on
--- conflict" and "returning" cost more than the row itself (measured). It fails as a whole if one attempt has a row
--- already.
+-- name: BlocksClaim :many
+-- Claims attempts that nobody has taken, in blocks that no other worker has. It returns the blocks that this worker got;
+-- of the others it got nothing.
 with claim as (
-    insert into claims (worker_id, number, job_ids, attempts)
-    values (@worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[])
+    insert into claims (worker_id, number, job_ids, attempts, trace_ids)
+    values (@worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[], @trace_ids::uuid[])
 )
-insert into execution_attempts (job_id, attempt, trace_id, queue, worker_id, timeout_ms)
-select
-    unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@trace_ids::uuid[]), unnest(@queues::text[]),
-    @worker_id::text, unnest(@timeout_mss::int[]);
+insert into blocks as b (block_id, attempt, worker_id, taken)
+select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), @worker_id::text, unnest(@wanted::bigint[])
+on conflict (block_id, attempt) do update set taken = b.taken | excluded.taken
+where b.worker_id = excluded.worker_id and b.taken & excluded.taken = 0
+returning block_id, attempt;
 
--- name: AttemptInsertMany :many
--- The same for any orders. The row of a cancelled or expired order is inserted with its outcome, so that the attempt
--- can never start. Number 0 means that all orders are cancels, which is not a claim. If no order expires, the array of
--- instants may be empty.
-with claim as (
-    insert into claims (worker_id, number, job_ids, attempts)
-    select @worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[]
-    where @number::bigint > 0
-), input as (
-    select
-        unnest(@job_ids::uuid[])     as job_id,
-        unnest(@attempts::int[])     as attempt,
-        unnest(@trace_ids::uuid[])   as trace_id,
-        unnest(@queues::text[])      as queue,
-        unnest(@timeout_mss::int[])  as timeout_ms,
-        unnest(@cancels::boolean[])  as cancel,
-        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z') <= now() as expired
+-- name: BlocksEnsure :exec
+-- Makes blocks that are missing, and locks all of them, in the order of their key.
+insert into blocks as b (block_id, attempt, worker_id, taken)
+select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), @worker_id::text, 0
+on conflict (block_id, attempt) do update set taken = b.taken where false;
+
+-- name: BlocksGet :many
+select b.*
+from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[])) as input (block_id, attempt)
+join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt;
+
+-- name: AttemptsMove :many
+-- Gives attempts rows of their own, and an outcome if they have one: attempts that nobody has taken, if claims is true,
+-- otherwise open ones of this worker. It returns those that it has moved. It moves those wanted ones that are chosen
+-- or marked for a cancel. The values of a block's attempts begin behind before, and are in the order of their places.
+with input as (
+    select unnest(@block_ids::uuid[]) as block_id, unnest(@block_attempts::int[]) as attempt,
+           unnest(@wanted::bigint[]) as wanted, unnest(@chosen::bigint[]) as chosen, unnest(@befores::int[]) as before
+), moved as (
+    update blocks b set
+        taken = b.taken | case when @claims::boolean then input.wanted else 0 end,
+        moved = b.moved | (input.wanted & case when @claims then ~b.taken
+                                               else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
+    from input
+    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+      and case when @claims then input.wanted & ~b.taken <> 0
+               else b.worker_id = @worker_id::text
+                    and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
+    returning b.attempt, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
 )
-insert into execution_attempts
-    (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
-select
-    job_id, attempt, trace_id, queue, @worker_id::text, timeout_ms,
-    case when cancel or expired then 'cancelled' end,
-    case when cancel or expired then now() end,
-    case when cancel then 'WORKER.CANCELLED' when expired then 'SCHEDULER.EXPIRED' end,
-    case when cancel then 'cancelled before it started' when expired then 'not started before its expiresAt' end
-from input
-on conflict (job_id, attempt) do nothing
-returning job_id, attempt, finished_at, error_code, error_message, now()::timestamptz as at;
+insert into execution_attempts (
+    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
+    error_message, retryable, retry_after_ms, callback_timeout_ms)
+select (@job_ids::uuid[])[n], attempt, (@trace_ids::uuid[])[n], @worker_id, nullif((@timeout_mss::int[])[n], 0),
+       cancel_wanted & place.mask <> 0,
+       now() - interval '1 microsecond' * nullif((@started_agos::bigint[])[n], -1),
+       now() - interval '1 microsecond' * nullif((@finished_agos::bigint[])[n], -1),
+       nullif((@outcomes::text[])[n], ''), (@outputs::json[])[n], nullif((@error_codes::text[])[n], ''),
+       nullif((@messages::text[])[n], ''), (@retryables::boolean[])[n], (@retry_after_mss::bigint[])[n],
+       nullif((@callback_timeout_mss::bigint[])[n], 0)
+from moved
+cross join (select 1::bigint << n as mask, ~(-1::bigint << n) as below from generate_series(0, 63) as n) as place
+cross join lateral (select moved.before + 1 + bit_count((moved.wanted & place.below)::bit(64)) as n) as value
+where moved.places & place.mask <> 0
+returning job_id, attempt, started_at, finished_at, now()::timestamptz as at;
+
+-- name: BlocksWantCancel :exec
+update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken)
+from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]))
+    as input (block_id, attempt, wanted)
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when input.wanted & b.taken & ~(b.moved | b.completed | b.cancel_wanted) <> 0 then true else false end;
 
 -- name: Now :one
 select now()::timestamptz as at;
@@ -68,29 +91,28 @@ update execution_attempts a set cancel_wanted = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt;
 
--- name: AttemptCompleteMany :one
--- A cheaper form of AttemptSettleMany for the outcome of nearly all attempts. If a heartbeat has written the start of a
--- long attempt, that start counts, and this statement leaves the row as it is.
+-- name: BlocksComplete :one
+-- Completes open attempts of this worker that have no row of their own: all of a block, or none. It returns of how many
+-- blocks. The values of a block's attempts are those behind before up to until, in the order of their places.
 with input as (
-    select
-        unnest(@job_ids::uuid[])        as job_id,
-        unnest(@attempts::int[])        as attempt,
-        unnest(@started_agos::bigint[]) as started_ago,   -- microseconds
-        unnest(@finished_agos::bigint[]) as finished_ago,
-        unnest(@outputs::json[])        as output
+    select unnest(@block_ids::uuid[]) as block_id, unnest(@block_attempts::int[]) as attempt,
+           unnest(@wanted::bigint[]) as wanted, unnest(@befores::int[]) as before, unnest(@untils::int[]) as until
 ), done as (
-    update execution_attempts a set
-        outcome     = 'completed',
-        started_at  = now() - interval '1 microsecond' * input.started_ago,
-        finished_at = now() - interval '1 microsecond' * input.finished_ago,
-        output      = input.output
+    update blocks b set
+        completed   = b.completed | input.wanted,
+        places      = b.places || (@places::smallint[])[before + 1 : until],
+        started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
+                                            from unnest((@started_agos::bigint[])[before + 1 : until]) as ago),
+        finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
+                                             from unnest((@finished_agos::bigint[])[before + 1 : until]) as ago),
+        outputs     = b.outputs || (@outputs::json[])[before + 1 : until]
     from input
-    where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
-      and case when a.worker_id = @worker_id::text and a.outcome is null and a.started_at is null
-          then true else false end
+    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+      and case when b.worker_id = @worker_id::text and b.taken & input.wanted = input.wanted
+               and (b.moved | b.completed) & input.wanted = 0 then true else false end
     returning 1
 )
-select now()::timestamptz as at, count(*)::int as attempts from done;
+select now()::timestamptz as at, count(*)::int as blocks from done;
 
 -- name: AttemptSettleMany :many
 -- Only the worker that holds an open attempt can settle it. An outcome is never overwritten.
@@ -149,6 +171,29 @@ from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (jo
 join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::text;
 
+-- name: WorkersSilent :many
+-- The silent workers that have claims, as AttemptSettleLost finds them.
+select w.worker_id
+from workers w
+where w.seen_at not between now() - @silence::interval and now() + @silence::interval
+  and exists (select from claims c where c.worker_id = w.worker_id)
+  and exists (select from workers reaper
+              where reaper.worker_id = @reaper_id::text
+                and reaper.seen_at between now() - @half_silence::interval and now() + @half_silence::interval)
+order by w.worker_id;
+
+-- name: AttemptsUnmoved :many
+-- Open attempts in the claims of a worker that have no row of their own.
+select listed.job_id::uuid as job_id, listed.attempt::int as attempt,
+       coalesce(listed.trace_id, '00000000-0000-0000-0000-000000000000')::uuid as trace_id
+from claims c
+cross join lateral rows from (unnest(c.job_ids), unnest(c.attempts), unnest(c.trace_ids)) as listed (job_id, attempt, trace_id)
+join blocks b on b.block_id = any (array[block_of(listed.job_id)]) and b.attempt = listed.attempt
+where c.worker_id = @worker_id::text
+  and case when b.worker_id = c.worker_id and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
+      then true else false end
+limit @most::int;
+
 -- name: AttemptSettleLost :many
 -- Settles the attempts of silent workers. The lock on the silent worker's row makes that safe. If that worker wakes
 -- now, there are two interleavings. Its heartbeat may wait for this statement, and then reads that the attempts are
@@ -191,6 +236,12 @@ from silent
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
         join execution_attempts a on a.job_id = any (array[had.job_id]) and a.attempt = had.attempt
         where case when a.worker_id = c.worker_id and a.outcome is null then true else false end
+    ) and not exists (
+        select
+        from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
+        join blocks b on b.block_id = any (array[block_of(had.job_id)]) and b.attempt = had.attempt
+        where case when b.worker_id = c.worker_id
+            and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
     )
 )
 update execution_attempts a set
@@ -254,24 +305,33 @@ where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 returning a.*;
 
 -- name: AttemptDeleteOld :one
--- One step of a walk along the key, which is in the order of age because job ids are UUIDv7. It deletes attempts that
--- were settled long ago; a recent attempt of an old job stays until a later walk. walked is the last key of the step.
--- If visited is less than max_attempts, the walk is at its end.
+-- One step of a walk along the key of blocks, which is in the order of age because job ids are UUIDv7. It deletes blocks
+-- whose attempts were all settled long ago, and their rows; a block with a recent attempt stays until a later walk.
+-- block_id and attempt are the last key of the step. If visited is less than max_blocks, the walk is at its end.
 with page as (
-    select job_id, attempt, finished_at
-    from execution_attempts
-    where (job_id, attempt) > (@after_id::uuid, @after_attempt::int) and job_id < @before_id::uuid
-    order by job_id, attempt
-    limit @max_attempts::int
+    select block_id, attempt, taken
+    from blocks
+    where (block_id, attempt) > (@after_id::uuid, @after_attempt::int) and block_id < @before_id::uuid
+    order by block_id, attempt
+    limit @max_blocks::int
 ), gone as (
-    delete from execution_attempts a using page
-    where a.job_id = any (array[page.job_id]) and a.attempt = page.attempt and page.finished_at < now() - @age::interval
-    returning 1
+    delete from blocks b using page
+    where b.block_id = any (array[page.block_id]) and b.attempt = page.attempt and b.taken = page.taken
+      and b.taken = b.moved | b.completed and now() - @age::interval > all (b.finished_at)
+      and (b.moved = 0 or not exists (
+          select from execution_attempts a
+          where a.job_id between b.block_id and last_of(b.block_id) and block_of(a.job_id) = b.block_id
+            and a.attempt = b.attempt and a.finished_at < now() - @age::interval is not true))
+    returning b.block_id, b.attempt, b.moved, b.taken
+), rows as (
+    delete from execution_attempts a using gone
+    where gone.moved <> 0 and a.job_id between gone.block_id and last_of(gone.block_id)
+      and block_of(a.job_id) = gone.block_id and a.attempt = gone.attempt
 )
 select
     (select count(*) from page)::int as visited,
-    (select count(*) from gone)::int as deleted,
-    coalesce(walked.job_id, '00000000-0000-0000-0000-000000000000')::uuid as job_id,
+    (select coalesce(sum(bit_count(taken::bit(64))), 0) from gone)::int as deleted,
+    coalesce(walked.block_id, '00000000-0000-0000-0000-000000000000')::uuid as block_id,
     coalesce(walked.attempt, 0)::int as attempt
 from (select 1) as one
-left join (select job_id, attempt from page order by job_id desc, attempt desc limit 1) as walked on true;
+left join (select block_id, attempt from page order by block_id desc, attempt desc limit 1) as walked on true;

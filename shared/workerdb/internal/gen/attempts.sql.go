@@ -14,7 +14,7 @@ import (
 )
 
 const AttemptChangedMany = `-- name: AttemptChangedMany :many
-select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 where a.outcome is not null or a.cancel_wanted or a.worker_id <> $3::text
@@ -40,7 +40,6 @@ func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedMany
 			&i.JobID,
 			&i.Attempt,
 			&i.TraceID,
-			&i.Queue,
 			&i.WorkerID,
 			&i.TimeoutMs,
 			&i.ClaimedAt,
@@ -65,118 +64,74 @@ func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedMany
 	return items, nil
 }
 
-const AttemptCompleteMany = `-- name: AttemptCompleteMany :one
-with input as (
-    select
-        unnest($1::uuid[])        as job_id,
-        unnest($2::int[])        as attempt,
-        unnest($3::bigint[]) as started_ago,   -- microseconds
-        unnest($4::bigint[]) as finished_ago,
-        unnest($5::json[])        as output
-), done as (
-    update execution_attempts a set
-        outcome     = 'completed',
-        started_at  = now() - interval '1 microsecond' * input.started_ago,
-        finished_at = now() - interval '1 microsecond' * input.finished_ago,
-        output      = input.output
-    from input
-    where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
-      and case when a.worker_id = $6::text and a.outcome is null and a.started_at is null
-          then true else false end
-    returning 1
-)
-select now()::timestamptz as at, count(*)::int as attempts from done
-`
-
-type AttemptCompleteManyParams struct {
-	JobIDs       []uuid.UUID
-	Attempts     []int32
-	StartedAgos  []int64
-	FinishedAgos []int64
-	Outputs      []json.RawMessage
-	WorkerID     string
-}
-
-type AttemptCompleteManyRow struct {
-	At       time.Time
-	Attempts int32
-}
-
-// A cheaper form of AttemptSettleMany for the outcome of nearly all attempts. If a heartbeat has written the start of a
-// long attempt, that start counts, and this statement leaves the row as it is.
-func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteManyParams) (AttemptCompleteManyRow, error) {
-	row := q.db.QueryRow(ctx, AttemptCompleteMany,
-		arg.JobIDs,
-		arg.Attempts,
-		arg.StartedAgos,
-		arg.FinishedAgos,
-		arg.Outputs,
-		arg.WorkerID,
-	)
-	var i AttemptCompleteManyRow
-	err := row.Scan(&i.At, &i.Attempts)
-	return i, err
-}
-
 const AttemptDeleteOld = `-- name: AttemptDeleteOld :one
 with page as (
-    select job_id, attempt, finished_at
-    from execution_attempts
-    where (job_id, attempt) > ($1::uuid, $2::int) and job_id < $3::uuid
-    order by job_id, attempt
+    select block_id, attempt, taken
+    from blocks
+    where (block_id, attempt) > ($1::uuid, $2::int) and block_id < $3::uuid
+    order by block_id, attempt
     limit $4::int
 ), gone as (
-    delete from execution_attempts a using page
-    where a.job_id = any (array[page.job_id]) and a.attempt = page.attempt and page.finished_at < now() - $5::interval
-    returning 1
+    delete from blocks b using page
+    where b.block_id = any (array[page.block_id]) and b.attempt = page.attempt and b.taken = page.taken
+      and b.taken = b.moved | b.completed and now() - $5::interval > all (b.finished_at)
+      and (b.moved = 0 or not exists (
+          select from execution_attempts a
+          where a.job_id between b.block_id and last_of(b.block_id) and block_of(a.job_id) = b.block_id
+            and a.attempt = b.attempt and a.finished_at < now() - $5::interval is not true))
+    returning b.block_id, b.attempt, b.moved, b.taken
+), rows as (
+    delete from execution_attempts a using gone
+    where gone.moved <> 0 and a.job_id between gone.block_id and last_of(gone.block_id)
+      and block_of(a.job_id) = gone.block_id and a.attempt = gone.attempt
 )
 select
     (select count(*) from page)::int as visited,
-    (select count(*) from gone)::int as deleted,
-    coalesce(walked.job_id, '00000000-0000-0000-0000-000000000000')::uuid as job_id,
+    (select coalesce(sum(bit_count(taken::bit(64))), 0) from gone)::int as deleted,
+    coalesce(walked.block_id, '00000000-0000-0000-0000-000000000000')::uuid as block_id,
     coalesce(walked.attempt, 0)::int as attempt
 from (select 1) as one
-left join (select job_id, attempt from page order by job_id desc, attempt desc limit 1) as walked on true
+left join (select block_id, attempt from page order by block_id desc, attempt desc limit 1) as walked on true
 `
 
 type AttemptDeleteOldParams struct {
 	AfterID      uuid.UUID
 	AfterAttempt int32
 	BeforeID     uuid.UUID
-	MaxAttempts  int32
+	MaxBlocks    int32
 	Age          time.Duration
 }
 
 type AttemptDeleteOldRow struct {
 	Visited int32
 	Deleted int32
-	JobID   uuid.UUID
+	BlockID uuid.UUID
 	Attempt int32
 }
 
-// One step of a walk along the key, which is in the order of age because job ids are UUIDv7. It deletes attempts that
-// were settled long ago; a recent attempt of an old job stays until a later walk. walked is the last key of the step.
-// If visited is less than max_attempts, the walk is at its end.
+// One step of a walk along the key of blocks, which is in the order of age because job ids are UUIDv7. It deletes blocks
+// whose attempts were all settled long ago, and their rows; a block with a recent attempt stays until a later walk.
+// block_id and attempt are the last key of the step. If visited is less than max_blocks, the walk is at its end.
 func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldParams) (AttemptDeleteOldRow, error) {
 	row := q.db.QueryRow(ctx, AttemptDeleteOld,
 		arg.AfterID,
 		arg.AfterAttempt,
 		arg.BeforeID,
-		arg.MaxAttempts,
+		arg.MaxBlocks,
 		arg.Age,
 	)
 	var i AttemptDeleteOldRow
 	err := row.Scan(
 		&i.Visited,
 		&i.Deleted,
-		&i.JobID,
+		&i.BlockID,
 		&i.Attempt,
 	)
 	return i, err
 }
 
 const AttemptGetMany = `-- name: AttemptGetMany :many
-select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 `
@@ -199,7 +154,6 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 			&i.JobID,
 			&i.Attempt,
 			&i.TraceID,
-			&i.Queue,
 			&i.WorkerID,
 			&i.TimeoutMs,
 			&i.ClaimedAt,
@@ -224,136 +178,6 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 	return items, nil
 }
 
-const AttemptInsertMany = `-- name: AttemptInsertMany :many
-with claim as (
-    insert into claims (worker_id, number, job_ids, attempts)
-    select $1::text, $2::bigint, $3::uuid[], $4::int[]
-    where $2::bigint > 0
-), input as (
-    select
-        unnest($3::uuid[])     as job_id,
-        unnest($4::int[])     as attempt,
-        unnest($5::uuid[])   as trace_id,
-        unnest($6::text[])      as queue,
-        unnest($7::int[])  as timeout_ms,
-        unnest($8::boolean[])  as cancel,
-        nullif(unnest($9::timestamptz[]), '0001-01-01Z') <= now() as expired
-)
-insert into execution_attempts
-    (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
-select
-    job_id, attempt, trace_id, queue, $1::text, timeout_ms,
-    case when cancel or expired then 'cancelled' end,
-    case when cancel or expired then now() end,
-    case when cancel then 'WORKER.CANCELLED' when expired then 'SCHEDULER.EXPIRED' end,
-    case when cancel then 'cancelled before it started' when expired then 'not started before its expiresAt' end
-from input
-on conflict (job_id, attempt) do nothing
-returning job_id, attempt, finished_at, error_code, error_message, now()::timestamptz as at
-`
-
-type AttemptInsertManyParams struct {
-	WorkerID   string
-	Number     int64
-	JobIDs     []uuid.UUID
-	Attempts   []int32
-	TraceIDs   []uuid.UUID
-	Queues     []string
-	TimeoutMss []int32
-	Cancels    []bool
-	ExpiresAts []time.Time
-}
-
-type AttemptInsertManyRow struct {
-	JobID        uuid.UUID
-	Attempt      int32
-	FinishedAt   *time.Time
-	ErrorCode    *string
-	ErrorMessage *string
-	At           time.Time
-}
-
-// The same for any orders. The row of a cancelled or expired order is inserted with its outcome, so that the attempt
-// can never start. Number 0 means that all orders are cancels, which is not a claim. If no order expires, the array of
-// instants may be empty.
-func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
-	rows, err := q.db.Query(ctx, AttemptInsertMany,
-		arg.WorkerID,
-		arg.Number,
-		arg.JobIDs,
-		arg.Attempts,
-		arg.TraceIDs,
-		arg.Queues,
-		arg.TimeoutMss,
-		arg.Cancels,
-		arg.ExpiresAts,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []AttemptInsertManyRow
-	for rows.Next() {
-		var i AttemptInsertManyRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.Attempt,
-			&i.FinishedAt,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.At,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const AttemptInsertNew = `-- name: AttemptInsertNew :exec
-
-with claim as (
-    insert into claims (worker_id, number, job_ids, attempts)
-    values ($5::text, $7::bigint, $1::uuid[], $2::int[])
-)
-insert into execution_attempts (job_id, attempt, trace_id, queue, worker_id, timeout_ms)
-select
-    unnest($1::uuid[]), unnest($2::int[]), unnest($3::uuid[]), unnest($4::text[]),
-    $5::text, unnest($6::int[])
-`
-
-type AttemptInsertNewParams struct {
-	JobIDs     []uuid.UUID
-	Attempts   []int32
-	TraceIDs   []uuid.UUID
-	Queues     []string
-	WorkerID   string
-	TimeoutMss []int32
-	Number     int64
-}
-
-// Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
-// (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
-// when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
-// The worker that inserts the row runs the attempt. This statement is for new attempts, as nearly all are: "on
-// conflict" and "returning" cost more than the row itself (measured). It fails as a whole if one attempt has a row
-// already.
-func (q *Queries) AttemptInsertNew(ctx context.Context, arg AttemptInsertNewParams) error {
-	_, err := q.db.Exec(ctx, AttemptInsertNew,
-		arg.JobIDs,
-		arg.Attempts,
-		arg.TraceIDs,
-		arg.Queues,
-		arg.WorkerID,
-		arg.TimeoutMss,
-		arg.Number,
-	)
-	return err
-}
-
 const AttemptSettleLeft = `-- name: AttemptSettleLeft :many
 with listed as (
     select unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
@@ -373,7 +197,7 @@ update execution_attempts a set
     retryable     = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
-returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 // Settles the attempts that a stopping worker still has open, such as those of a claim whose answer was lost.
@@ -390,7 +214,6 @@ func (q *Queries) AttemptSettleLeft(ctx context.Context, workerID string) ([]Exe
 			&i.JobID,
 			&i.Attempt,
 			&i.TraceID,
-			&i.Queue,
 			&i.WorkerID,
 			&i.TimeoutMs,
 			&i.ClaimedAt,
@@ -445,6 +268,12 @@ from silent
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
         join execution_attempts a on a.job_id = any (array[had.job_id]) and a.attempt = had.attempt
         where case when a.worker_id = c.worker_id and a.outcome is null then true else false end
+    ) and not exists (
+        select
+        from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
+        join blocks b on b.block_id = any (array[block_of(had.job_id)]) and b.attempt = had.attempt
+        where case when b.worker_id = c.worker_id
+            and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
     )
 )
 update execution_attempts a set
@@ -455,7 +284,7 @@ update execution_attempts a set
     retryable     = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
-returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 type AttemptSettleLostParams struct {
@@ -495,7 +324,6 @@ func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostPa
 			&i.JobID,
 			&i.Attempt,
 			&i.TraceID,
-			&i.Queue,
 			&i.WorkerID,
 			&i.TimeoutMs,
 			&i.ClaimedAt,
@@ -635,7 +463,7 @@ update execution_attempts a set
     retryable     = true
 from overdue
 where a.job_id = any (array[overdue.job_id]) and a.attempt = overdue.attempt
-returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 type AttemptSettleOverdueParams struct {
@@ -660,7 +488,6 @@ func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOve
 			&i.JobID,
 			&i.Attempt,
 			&i.TraceID,
-			&i.Queue,
 			&i.WorkerID,
 			&i.TimeoutMs,
 			&i.ClaimedAt,
@@ -750,6 +577,366 @@ func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCanc
 	return err
 }
 
+const AttemptsMove = `-- name: AttemptsMove :many
+with input as (
+    select unnest($14::uuid[]) as block_id, unnest($15::int[]) as attempt,
+           unnest($16::bigint[]) as wanted, unnest($17::bigint[]) as chosen, unnest($18::int[]) as before
+), moved as (
+    update blocks b set
+        taken = b.taken | case when $19::boolean then input.wanted else 0 end,
+        moved = b.moved | (input.wanted & case when $19 then ~b.taken
+                                               else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
+    from input
+    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+      and case when $19 then input.wanted & ~b.taken <> 0
+               else b.worker_id = $3::text
+                    and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
+    returning b.attempt, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
+)
+insert into execution_attempts (
+    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
+    error_message, retryable, retry_after_ms, callback_timeout_ms)
+select ($1::uuid[])[n], attempt, ($2::uuid[])[n], $3, nullif(($4::int[])[n], 0),
+       cancel_wanted & place.mask <> 0,
+       now() - interval '1 microsecond' * nullif(($5::bigint[])[n], -1),
+       now() - interval '1 microsecond' * nullif(($6::bigint[])[n], -1),
+       nullif(($7::text[])[n], ''), ($8::json[])[n], nullif(($9::text[])[n], ''),
+       nullif(($10::text[])[n], ''), ($11::boolean[])[n], ($12::bigint[])[n],
+       nullif(($13::bigint[])[n], 0)
+from moved
+cross join (select 1::bigint << n as mask, ~(-1::bigint << n) as below from generate_series(0, 63) as n) as place
+cross join lateral (select moved.before + 1 + bit_count((moved.wanted & place.below)::bit(64)) as n) as value
+where moved.places & place.mask <> 0
+returning job_id, attempt, started_at, finished_at, now()::timestamptz as at
+`
+
+type AttemptsMoveParams struct {
+	JobIDs             []uuid.UUID
+	TraceIDs           []uuid.UUID
+	WorkerID           string
+	TimeoutMss         []int32
+	StartedAgos        []int64
+	FinishedAgos       []int64
+	Outcomes           []string
+	Outputs            []json.RawMessage
+	ErrorCodes         []string
+	Messages           []string
+	Retryables         []bool
+	RetryAfterMss      []int64
+	CallbackTimeoutMss []int64
+	BlockIDs           []uuid.UUID
+	BlockAttempts      []int32
+	Wanted             []int64
+	Chosen             []int64
+	Befores            []int32
+	Claims             bool
+}
+
+type AttemptsMoveRow struct {
+	JobID      uuid.UUID
+	Attempt    int32
+	StartedAt  *time.Time
+	FinishedAt *time.Time
+	At         time.Time
+}
+
+// Gives attempts rows of their own, and an outcome if they have one: attempts that nobody has taken, if claims is true,
+// otherwise open ones of this worker. It returns those that it has moved. It moves those wanted ones that are chosen
+// or marked for a cancel. The values of a block's attempts begin behind before, and are in the order of their places.
+func (q *Queries) AttemptsMove(ctx context.Context, arg AttemptsMoveParams) ([]AttemptsMoveRow, error) {
+	rows, err := q.db.Query(ctx, AttemptsMove,
+		arg.JobIDs,
+		arg.TraceIDs,
+		arg.WorkerID,
+		arg.TimeoutMss,
+		arg.StartedAgos,
+		arg.FinishedAgos,
+		arg.Outcomes,
+		arg.Outputs,
+		arg.ErrorCodes,
+		arg.Messages,
+		arg.Retryables,
+		arg.RetryAfterMss,
+		arg.CallbackTimeoutMss,
+		arg.BlockIDs,
+		arg.BlockAttempts,
+		arg.Wanted,
+		arg.Chosen,
+		arg.Befores,
+		arg.Claims,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AttemptsMoveRow
+	for rows.Next() {
+		var i AttemptsMoveRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Attempt,
+			&i.StartedAt,
+			&i.FinishedAt,
+			&i.At,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const AttemptsUnmoved = `-- name: AttemptsUnmoved :many
+select listed.job_id::uuid as job_id, listed.attempt::int as attempt,
+       coalesce(listed.trace_id, '00000000-0000-0000-0000-000000000000')::uuid as trace_id
+from claims c
+cross join lateral rows from (unnest(c.job_ids), unnest(c.attempts), unnest(c.trace_ids)) as listed (job_id, attempt, trace_id)
+join blocks b on b.block_id = any (array[block_of(listed.job_id)]) and b.attempt = listed.attempt
+where c.worker_id = $1::text
+  and case when b.worker_id = c.worker_id and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
+      then true else false end
+limit $2::int
+`
+
+type AttemptsUnmovedParams struct {
+	WorkerID string
+	Most     int32
+}
+
+type AttemptsUnmovedRow struct {
+	JobID   uuid.UUID
+	Attempt int32
+	TraceID uuid.UUID
+}
+
+// Open attempts in the claims of a worker that have no row of their own.
+func (q *Queries) AttemptsUnmoved(ctx context.Context, arg AttemptsUnmovedParams) ([]AttemptsUnmovedRow, error) {
+	rows, err := q.db.Query(ctx, AttemptsUnmoved, arg.WorkerID, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AttemptsUnmovedRow
+	for rows.Next() {
+		var i AttemptsUnmovedRow
+		if err := rows.Scan(&i.JobID, &i.Attempt, &i.TraceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksClaim = `-- name: BlocksClaim :many
+
+with claim as (
+    insert into claims (worker_id, number, job_ids, attempts, trace_ids)
+    values ($3::text, $5::bigint, $6::uuid[], $7::int[], $8::uuid[])
+)
+insert into blocks as b (block_id, attempt, worker_id, taken)
+select unnest($1::uuid[]), unnest($2::int[]), $3::text, unnest($4::bigint[])
+on conflict (block_id, attempt) do update set taken = b.taken | excluded.taken
+where b.worker_id = excluded.worker_id and b.taken & excluded.taken = 0
+returning block_id, attempt
+`
+
+type BlocksClaimParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	WorkerID      string
+	Wanted        []int64
+	Number        int64
+	JobIDs        []uuid.UUID
+	Attempts      []int32
+	TraceIDs      []uuid.UUID
+}
+
+type BlocksClaimRow struct {
+	BlockID uuid.UUID
+	Attempt int32
+}
+
+// Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
+// (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
+// when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
+// Claims attempts that nobody has taken, in blocks that no other worker has. It returns the blocks that this worker got;
+// of the others it got nothing.
+func (q *Queries) BlocksClaim(ctx context.Context, arg BlocksClaimParams) ([]BlocksClaimRow, error) {
+	rows, err := q.db.Query(ctx, BlocksClaim,
+		arg.BlockIDs,
+		arg.BlockAttempts,
+		arg.WorkerID,
+		arg.Wanted,
+		arg.Number,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.TraceIDs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BlocksClaimRow
+	for rows.Next() {
+		var i BlocksClaimRow
+		if err := rows.Scan(&i.BlockID, &i.Attempt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksComplete = `-- name: BlocksComplete :one
+with input as (
+    select unnest($1::uuid[]) as block_id, unnest($2::int[]) as attempt,
+           unnest($3::bigint[]) as wanted, unnest($4::int[]) as before, unnest($5::int[]) as until
+), done as (
+    update blocks b set
+        completed   = b.completed | input.wanted,
+        places      = b.places || ($6::smallint[])[before + 1 : until],
+        started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
+                                            from unnest(($7::bigint[])[before + 1 : until]) as ago),
+        finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
+                                             from unnest(($8::bigint[])[before + 1 : until]) as ago),
+        outputs     = b.outputs || ($9::json[])[before + 1 : until]
+    from input
+    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+      and case when b.worker_id = $10::text and b.taken & input.wanted = input.wanted
+               and (b.moved | b.completed) & input.wanted = 0 then true else false end
+    returning 1
+)
+select now()::timestamptz as at, count(*)::int as blocks from done
+`
+
+type BlocksCompleteParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	Wanted        []int64
+	Befores       []int32
+	Untils        []int32
+	Places        []int16
+	StartedAgos   []int64
+	FinishedAgos  []int64
+	Outputs       []json.RawMessage
+	WorkerID      string
+}
+
+type BlocksCompleteRow struct {
+	At     time.Time
+	Blocks int32
+}
+
+// Completes open attempts of this worker that have no row of their own: all of a block, or none. It returns of how many
+// blocks. The values of a block's attempts are those behind before up to until, in the order of their places.
+func (q *Queries) BlocksComplete(ctx context.Context, arg BlocksCompleteParams) (BlocksCompleteRow, error) {
+	row := q.db.QueryRow(ctx, BlocksComplete,
+		arg.BlockIDs,
+		arg.BlockAttempts,
+		arg.Wanted,
+		arg.Befores,
+		arg.Untils,
+		arg.Places,
+		arg.StartedAgos,
+		arg.FinishedAgos,
+		arg.Outputs,
+		arg.WorkerID,
+	)
+	var i BlocksCompleteRow
+	err := row.Scan(&i.At, &i.Blocks)
+	return i, err
+}
+
+const BlocksEnsure = `-- name: BlocksEnsure :exec
+insert into blocks as b (block_id, attempt, worker_id, taken)
+select unnest($1::uuid[]), unnest($2::int[]), $3::text, 0
+on conflict (block_id, attempt) do update set taken = b.taken where false
+`
+
+type BlocksEnsureParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	WorkerID      string
+}
+
+// Makes blocks that are missing, and locks all of them, in the order of their key.
+func (q *Queries) BlocksEnsure(ctx context.Context, arg BlocksEnsureParams) error {
+	_, err := q.db.Exec(ctx, BlocksEnsure, arg.BlockIDs, arg.BlockAttempts, arg.WorkerID)
+	return err
+}
+
+const BlocksGet = `-- name: BlocksGet :many
+select b.block_id, b.attempt, b.worker_id, b.claimed_at, b.taken, b.moved, b.completed, b.cancel_wanted, b.places, b.started_at, b.finished_at, b.outputs
+from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (block_id, attempt)
+join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+`
+
+type BlocksGetParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+}
+
+func (q *Queries) BlocksGet(ctx context.Context, arg BlocksGetParams) ([]Block, error) {
+	rows, err := q.db.Query(ctx, BlocksGet, arg.BlockIDs, arg.BlockAttempts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Block
+	for rows.Next() {
+		var i Block
+		if err := rows.Scan(
+			&i.BlockID,
+			&i.Attempt,
+			&i.WorkerID,
+			&i.ClaimedAt,
+			&i.Taken,
+			&i.Moved,
+			&i.Completed,
+			&i.CancelWanted,
+			&i.Places,
+			&i.StartedAt,
+			&i.FinishedAt,
+			&i.Outputs,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksWantCancel = `-- name: BlocksWantCancel :exec
+update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken)
+from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
+    as input (block_id, attempt, wanted)
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when input.wanted & b.taken & ~(b.moved | b.completed | b.cancel_wanted) <> 0 then true else false end
+`
+
+type BlocksWantCancelParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	Wanted        []int64
+}
+
+func (q *Queries) BlocksWantCancel(ctx context.Context, arg BlocksWantCancelParams) error {
+	_, err := q.db.Exec(ctx, BlocksWantCancel, arg.BlockIDs, arg.BlockAttempts, arg.Wanted)
+	return err
+}
+
 const Now = `-- name: Now :one
 select now()::timestamptz as at
 `
@@ -759,4 +946,42 @@ func (q *Queries) Now(ctx context.Context) (time.Time, error) {
 	var at time.Time
 	err := row.Scan(&at)
 	return at, err
+}
+
+const WorkersSilent = `-- name: WorkersSilent :many
+select w.worker_id
+from workers w
+where w.seen_at not between now() - $1::interval and now() + $1::interval
+  and exists (select from claims c where c.worker_id = w.worker_id)
+  and exists (select from workers reaper
+              where reaper.worker_id = $2::text
+                and reaper.seen_at between now() - $3::interval and now() + $3::interval)
+order by w.worker_id
+`
+
+type WorkersSilentParams struct {
+	Silence     time.Duration
+	ReaperID    string
+	HalfSilence time.Duration
+}
+
+// The silent workers that have claims, as AttemptSettleLost finds them.
+func (q *Queries) WorkersSilent(ctx context.Context, arg WorkersSilentParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, WorkersSilent, arg.Silence, arg.ReaperID, arg.HalfSilence)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var worker_id string
+		if err := rows.Scan(&worker_id); err != nil {
+			return nil, err
+		}
+		items = append(items, worker_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -11,20 +11,46 @@ import (
 	"github.com/google/uuid"
 )
 
+const ClaimInsert = `-- name: ClaimInsert :exec
+insert into claims (worker_id, number, job_ids, attempts, trace_ids)
+values ($1::text, $2::bigint, $3::uuid[], $4::int[], $5::uuid[])
+`
+
+type ClaimInsertParams struct {
+	WorkerID string
+	Number   int64
+	JobIDs   []uuid.UUID
+	Attempts []int32
+	TraceIDs []uuid.UUID
+}
+
+func (q *Queries) ClaimInsert(ctx context.Context, arg ClaimInsertParams) error {
+	_, err := q.db.Exec(ctx, ClaimInsert,
+		arg.WorkerID,
+		arg.Number,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.TraceIDs,
+	)
+	return err
+}
+
 const ClaimsFold = `-- name: ClaimsFold :exec
 with folded as (
     delete from claims
-    where worker_id = $1::text and number between 1 and $4::bigint
+    where worker_id = $1::text and number between 1 and $5::bigint
 )
-insert into claims (worker_id, number, job_ids, attempts)
-values ($1::text, 0, $2::uuid[], $3::int[])
-on conflict (worker_id, number) do update set job_ids = excluded.job_ids, attempts = excluded.attempts
+insert into claims (worker_id, number, job_ids, attempts, trace_ids)
+values ($1::text, 0, $2::uuid[], $3::int[], $4::uuid[])
+on conflict (worker_id, number) do update set
+    job_ids = excluded.job_ids, attempts = excluded.attempts, trace_ids = excluded.trace_ids
 `
 
 type ClaimsFoldParams struct {
 	WorkerID string
 	JobIDs   []uuid.UUID
 	Attempts []int32
+	TraceIDs []uuid.UUID
 	Answered int64
 }
 
@@ -34,6 +60,7 @@ func (q *Queries) ClaimsFold(ctx context.Context, arg ClaimsFoldParams) error {
 		arg.WorkerID,
 		arg.JobIDs,
 		arg.Attempts,
+		arg.TraceIDs,
 		arg.Answered,
 	)
 	return err

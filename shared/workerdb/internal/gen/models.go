@@ -11,13 +11,27 @@ import (
 	"github.com/google/uuid"
 )
 
+type Block struct {
+	BlockID      uuid.UUID
+	Attempt      int32
+	WorkerID     string
+	ClaimedAt    time.Time
+	Taken        int64
+	Moved        int64
+	Completed    int64
+	CancelWanted int64
+	Places       []int16
+	StartedAt    []time.Time
+	FinishedAt   []time.Time
+	Outputs      []json.RawMessage
+}
+
 type ExecutionAttempt struct {
 	JobID             uuid.UUID
 	Attempt           int32
 	TraceID           uuid.UUID
-	Queue             string
 	WorkerID          string
-	TimeoutMs         int32
+	TimeoutMs         *int32
 	ClaimedAt         time.Time
 	StartedAt         *time.Time
 	FinishedAt        *time.Time

@@ -1,0 +1,56 @@
+-- +goose Up
+
+-- The block of an id, named by its first id, the id's place in it, from 0 to 63, and the last id of a block.
+CREATE FUNCTION block_of(id uuid) RETURNS uuid LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN encode(set_byte(uuid_send(id), 15, get_byte(uuid_send(id), 15) & 129), 'hex')::uuid;
+CREATE FUNCTION place_of(id uuid) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (get_byte(uuid_send(id), 15) >> 1) & 63;
+
+CREATE FUNCTION last_of(block_id uuid) RETURNS uuid LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN encode(set_byte(uuid_send(block_id), 15, get_byte(uuid_send(block_id), 15) | 126), 'hex')::uuid;
+
+-- The attempts with one number of the jobs of a block, with a bit for each place. An attempt is taken by this row alone:
+-- by worker_id, or, if moved, as its row of execution_attempts has it.
+CREATE TABLE blocks (
+    block_id      uuid          NOT NULL,
+    attempt       int           NOT NULL,
+    worker_id     text          NOT NULL,
+    claimed_at    timestamptz   NOT NULL DEFAULT now(),
+    taken         bigint        NOT NULL,
+    moved         bigint        NOT NULL DEFAULT 0, -- to execution_attempts
+    completed     bigint        NOT NULL DEFAULT 0,
+    cancel_wanted bigint        NOT NULL DEFAULT 0,
+    places        smallint[]    NOT NULL DEFAULT '{}', -- of the completed, in the order of the arrays that follow
+    started_at    timestamptz[] NOT NULL DEFAULT '{}',
+    finished_at   timestamptz[] NOT NULL DEFAULT '{}',
+    outputs       json[]        NOT NULL DEFAULT '{}',
+    PRIMARY KEY (block_id, attempt),
+    CONSTRAINT blocks_possible CHECK (
+        attempt > 0 AND (moved | completed | cancel_wanted) & ~taken = 0 AND moved & completed = 0
+        AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places)
+        AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
+) WITH (fillfactor = 40);
+ALTER TABLE blocks ALTER outputs SET STORAGE EXTERNAL;
+
+-- Who moves an attempt that another worker has claimed finds its trace here.
+ALTER TABLE claims ADD trace_ids uuid[] NOT NULL DEFAULT '{}';
+ALTER TABLE claims ALTER trace_ids SET STORAGE EXTERNAL;
+ALTER TABLE claims ALTER trace_ids DROP DEFAULT;
+
+ALTER TABLE execution_attempts DROP queue;
+ALTER TABLE execution_attempts ALTER timeout_ms DROP NOT NULL; -- null: it had an outcome when it got its row
+
+-- All attempts.
+CREATE VIEW attempts AS
+SELECT job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, started_at, finished_at, outcome, cancel_wanted, output,
+       error_code, error_message, retryable, retry_after_ms, callback_timeout_ms
+FROM execution_attempts
+UNION ALL
+SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place << 1)), 'hex')::uuid, b.attempt,
+       NULL, b.worker_id, NULL, b.claimed_at, b.started_at[done.n], b.finished_at[done.n],
+       CASE WHEN done.n IS NOT NULL THEN 'completed' END, b.cancel_wanted & (1::bigint << place) <> 0, b.outputs[done.n],
+       NULL, NULL, false, 0, NULL
+FROM blocks b
+CROSS JOIN generate_series(0, 63) AS place
+CROSS JOIN LATERAL (SELECT array_position(b.places, place::smallint) AS n) AS done
+WHERE b.taken & ~b.moved & (1::bigint << place) <> 0;

@@ -1,0 +1,218 @@
+package workerdb
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
+)
+
+// block names a row of blocks.
+type block struct {
+	id      uuid.UUID
+	attempt int32
+}
+
+func (k Key) block() block { return block{jobevent.InBlock(k.JobID, 0), int32(k.Attempt)} }
+
+func (k Key) mask() int64 { return 1 << jobevent.PlaceInBlock(k.JobID) }
+
+// compareInBlocks orders keys by their blocks, as every batch locks these, and within a block by their places.
+func (k Key) compareInBlocks(other Key) int {
+	a, b := k.block(), other.block()
+	return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.attempt, b.attempt),
+		cmp.Compare(jobevent.PlaceInBlock(k.JobID), jobevent.PlaceInBlock(other.JobID)))
+}
+
+// blocks are columns that name attempts by their blocks, with a bit for each. The values of the attempts of a block are
+// behind before, up to until, in columns of the same attempts.
+type blocks struct {
+	ids             []uuid.UUID
+	attempts        []int32
+	wanted          []int64
+	befores, untils []int32
+}
+
+// blocksOf sorts items in the order of their blocks, and returns these. Of items with the same attempt only the first is
+// in unique.
+func blocksOf[T any](items []T, keyOf func(*T) Key) (unique []T, b blocks) {
+	slices.SortStableFunc(items, func(x, y T) int { return keyOf(&x).compareInBlocks(keyOf(&y)) })
+	unique = make([]T, 0, len(items))
+	for i := range items {
+		if i == 0 || keyOf(&items[i]) != keyOf(&items[i-1]) {
+			unique = append(unique, items[i])
+		}
+	}
+	for i := range unique {
+		key := keyOf(&unique[i])
+		of, last := key.block(), len(b.ids)-1
+		if last < 0 || b.ids[last] != of.id || b.attempts[last] != of.attempt {
+			b.ids, b.attempts, b.wanted = append(b.ids, of.id), append(b.attempts, of.attempt), append(b.wanted, 0)
+			b.befores, b.untils = append(b.befores, int32(i)), append(b.untils, int32(i))
+			last++
+		}
+		b.wanted[last] |= key.mask()
+		b.untils[last]++
+	}
+	return unique, b
+}
+
+func blocksOfKeys(keys []Key) blocks {
+	_, b := blocksOf(slices.Clone(keys), func(k *Key) Key { return *k })
+	return b
+}
+
+// moving is an attempt that is to have a row of its own. If its outcome has no kind, it is open.
+type moving struct {
+	Outcome
+	timeoutMs int
+	waits     bool // it is moved only if it is marked for a cancel
+}
+
+// moveParams returns the columns of attempts that are to have rows of their own.
+func moveParams(workerID string, all []moving) gen.AttemptsMoveParams {
+	all, of := blocksOf(all, func(m *moving) Key { return m.Key })
+	n := len(all)
+	p := gen.AttemptsMoveParams{
+		WorkerID: workerID, BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted, Befores: of.befores,
+		Chosen: make([]int64, len(of.ids)), JobIDs: make([]uuid.UUID, n), TraceIDs: make([]uuid.UUID, n),
+		TimeoutMss: make([]int32, n), StartedAgos: make([]int64, n), FinishedAgos: make([]int64, n),
+		Outcomes: make([]string, n), Outputs: make([]json.RawMessage, n), ErrorCodes: make([]string, n),
+		Messages: make([]string, n), Retryables: make([]bool, n), RetryAfterMss: make([]int64, n),
+		CallbackTimeoutMss: make([]int64, n),
+	}
+	now := time.Now()
+	for in := range of.ids {
+		for i := of.befores[in]; i < of.untils[in]; i++ {
+			m := &all[i]
+			if !m.waits {
+				p.Chosen[in] |= m.Key.mask()
+			}
+			p.JobIDs[i], p.TraceIDs[i], p.TimeoutMss[i] = m.JobID, m.TraceID, int32(m.timeoutMs)
+			p.StartedAgos[i], p.FinishedAgos[i] = ago(now, m.StartedAt), ago(now, m.FinishedAt)
+			p.Outcomes[i], p.Outputs[i], p.ErrorCodes[i], p.Messages[i] = string(m.Kind), m.Output, m.ErrorCode, m.Message
+			p.Retryables[i], p.RetryAfterMss[i] = m.Retryable, m.RetryAfter.Milliseconds()
+			p.CallbackTimeoutMss[i] = m.CallbackTimeout.Milliseconds()
+		}
+	}
+	return p
+}
+
+// move gives open attempts of a worker rows of their own, and returns those that it has moved.
+func (s *Store) move(ctx context.Context, workerID string, all []moving) (map[Key]gen.AttemptsMoveRow, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	rows, err := s.q.AttemptsMove(ctx, moveParams(workerID, all))
+	if err != nil {
+		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), pgpool.Classify(err))
+	}
+	return movedOf(rows), nil
+}
+
+func movedOf(rows []gen.AttemptsMoveRow) map[Key]gen.AttemptsMoveRow {
+	moved := make(map[Key]gen.AttemptsMoveRow, len(rows))
+	for _, row := range rows {
+		moved[Key{row.JobID, int(row.Attempt)}] = row
+	}
+	return moved
+}
+
+// moveListed gives the open attempts in a worker's claims rows of their own, so that they can be settled one by one.
+func (s *Store) moveListed(ctx context.Context, workerID string) error {
+	for {
+		rows, err := s.q.AttemptsUnmoved(ctx, gen.AttemptsUnmovedParams{WorkerID: workerID, Most: maxReaped})
+		if err != nil {
+			return fmt.Errorf("read open attempts of worker %s: %w", workerID, pgpool.Classify(err))
+		}
+		all := make([]moving, len(rows))
+		for i, row := range rows {
+			all[i].Key, all[i].TraceID = Key{row.JobID, int(row.Attempt)}, row.TraceID
+		}
+		if _, err := s.move(ctx, workerID, all); err != nil || len(rows) < maxReaped {
+			return err
+		}
+	}
+}
+
+// queueMove queues AttemptsMove.
+func queueMove(b *pgx.Batch, p gen.AttemptsMoveParams, moved *[]gen.AttemptsMoveRow) {
+	pgpool.QueueMany(b, moved, pgx.RowToStructByPos[gen.AttemptsMoveRow], gen.AttemptsMove,
+		p.JobIDs, p.TraceIDs, p.WorkerID, p.TimeoutMss, p.StartedAgos, p.FinishedAgos, p.Outcomes, p.Outputs, p.ErrorCodes,
+		p.Messages, p.Retryables, p.RetryAfterMss, p.CallbackTimeoutMss, p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen,
+		p.Befores, p.Claims)
+}
+
+// get returns what is known of attempts. That of an open attempt has no kind. That of one in a block has no trace.
+func (s *Store) get(ctx context.Context, keys []Key) (map[Key]Outcome, error) {
+	of := blocksOfKeys(keys)
+	// The blocks come first: what they show as moved by then has its row.
+	rows, err := s.q.BlocksGet(ctx, gen.BlocksGetParams{BlockIDs: of.ids, BlockAttempts: of.attempts})
+	if err != nil {
+		return nil, fmt.Errorf("read %d blocks: %w", len(of.ids), pgpool.Classify(err))
+	}
+	inBlocks := make(map[block]gen.Block, len(rows))
+	for _, row := range rows {
+		inBlocks[block{row.BlockID, row.Attempt}] = row
+	}
+	found := make(map[Key]Outcome, len(keys))
+	for _, key := range keys {
+		if row, ok := inBlocks[key.block()]; ok && row.Taken&^row.Moved&key.mask() != 0 {
+			found[key] = outcomeInBlock(key, &row)
+		}
+	}
+	jobIDs, attempts := columns(keys)
+	apart, err := s.q.AttemptGetMany(ctx, gen.AttemptGetManyParams{JobIDs: jobIDs, Attempts: attempts})
+	if err != nil {
+		return nil, fmt.Errorf("read %d attempts: %w", len(keys), pgpool.Classify(err))
+	}
+	for _, row := range apart {
+		found[keyOf(row)] = outcomeOf(row)
+	}
+	return found, nil
+}
+
+func outcomeInBlock(key Key, row *gen.Block) Outcome {
+	o := Outcome{Key: key, WorkerID: row.WorkerID}
+	if at := slices.Index(row.Places, int16(jobevent.PlaceInBlock(key.JobID))); at >= 0 {
+		o.Kind, o.StartedAt, o.FinishedAt, o.Output = Completed, row.StartedAt[at], row.FinishedAt[at], row.Outputs[at]
+	}
+	return o
+}
+
+// wantCancel marks open attempts of any worker.
+func (s *Store) wantCancel(ctx context.Context, keys []Key) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	of := blocksOfKeys(keys)
+	jobIDs, attempts := columns(keys)
+	// In this order: an attempt that is moved in between takes the mark along, or has a row by then.
+	err := s.q.BlocksWantCancel(ctx, gen.BlocksWantCancelParams{
+		BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted,
+	})
+	if err == nil {
+		err = s.q.AttemptWantCancelMany(ctx, gen.AttemptWantCancelManyParams{JobIDs: jobIDs, Attempts: attempts})
+	}
+	if err != nil {
+		return fmt.Errorf("mark %d attempts for cancel: %w", len(keys), pgpool.Classify(err))
+	}
+	return nil
+}
+
+// Taken returns those of the attempts that a worker has claimed or settled.
+func (s *Store) Taken(ctx context.Context, keys []Key) ([]Key, error) {
+	found, err := s.get(ctx, keys)
+	return slices.Collect(maps.Keys(found)), err
+}
