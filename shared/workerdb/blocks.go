@@ -149,9 +149,9 @@ func (s *Store) moveListed(ctx context.Context, workerID string) error {
 // queueMove queues AttemptsMove.
 func queueMove(b *pgx.Batch, p gen.AttemptsMoveParams, moved *[]gen.AttemptsMoveRow) {
 	pgpool.QueueMany(b, moved, pgx.RowToStructByPos[gen.AttemptsMoveRow], gen.AttemptsMove,
-		p.JobIDs, p.TraceIDs, p.WorkerID, p.TimeoutMss, p.StartedAgos, p.FinishedAgos, p.Outcomes, p.Outputs, p.ErrorCodes,
-		p.Messages, p.Retryables, p.RetryAfterMss, p.CallbackTimeoutMss, p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen,
-		p.Befores, p.Claims)
+		p.JobIDs, p.TraceIDs, p.WorkerID, p.TimeoutMss, p.Claims, p.StartedAgos, p.FinishedAgos, p.Outcomes, p.Outputs,
+		p.ErrorCodes, p.Messages, p.Retryables, p.RetryAfterMss, p.CallbackTimeoutMss, p.BlockIDs, p.BlockAttempts, p.Wanted,
+		p.Chosen, p.Befores)
 }
 
 // get returns what is known of attempts. That of an open attempt has no kind. That of one in a block has no trace.

@@ -23,7 +23,6 @@ type inModel struct {
 	marked bool // for a cancel
 	begun  bool // a heartbeat has its start
 	waited bool // the last heartbeat listed it as not started
-	number int  // of its worker's claims, since the last heartbeat
 }
 
 // attemptsModel is a workerdb in which each attempt has a row of its own.
@@ -279,11 +278,11 @@ func (m *attemptsModel) leave() {
 func (m *attemptsModel) save() {
 	worker := m.worker()
 	var all []workerdb.Checkpoint
-	seen := map[workerdb.Key]bool{}
+	seen := map[uuid.UUID]bool{}
 	for _, key := range m.some() {
-		if !seen[key] {
+		if !seen[key.JobID] { // of a job only one attempt is open
 			all = append(all, workerdb.Checkpoint{Key: key, TraceID: traceOf(key), TimeoutMs: 60_000, Number: 1, Data: []byte("1")})
-			seen[key] = true
+			seen[key.JobID] = true
 		}
 	}
 	open, err := m.f.store.SaveCheckpoints(m.f.Context(), worker, all)

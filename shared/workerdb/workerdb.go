@@ -48,8 +48,8 @@ type Store struct {
 	claims atomic.Int64 // the number of the latest claim
 }
 
-// NewestOfSchema is a table of the newest migration. Open waits for a database to have it.
-const NewestOfSchema = "blocks"
+// NewestOfSchema is a view of the newest migration. Open waits for a database to have it.
+const NewestOfSchema = "attempts"
 
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -407,7 +407,7 @@ func (h *fixture) look() map[string]seen {
 	gone := map[string]bool{}
 	each(h.urls.Scheduler, "select job_id, job_id::text, 0 from all_jobs where deleted_at is not null",
 		func(_ *seen, text string, _ int64) { gone[text] = true })
-	each(h.urls.Worker, "select job_id, '', attempt from execution_attempts", func(s *seen, _ string, n int64) {
+	each(h.urls.Worker, "select job_id, '', attempt from attempts", func(s *seen, _ string, n int64) {
 		if s.attempts == nil {
 			s.attempts = map[int]bool{}
 		}

@@ -80,7 +80,7 @@ func (h *fixture) runs(ctx context.Context, orders []*order) error {
 	for _, o := range orders {
 		ids = append(ids, o.id)
 	}
-	running, err := texts(ctx, h.urls.Worker, "select job_id::text from execution_attempts "+
+	running, err := texts(ctx, h.urls.Worker, "select job_id::text from attempts "+
 		"where job_id = any ($1::uuid[]) and started_at is not null and outcome is null", ids)
 	if err == nil && len(running) < len(ids) {
 		err = fmt.Errorf("of %d jobs only %d run", len(ids), len(running))
@@ -111,7 +111,7 @@ func (h *fixture) isOff(ctx context.Context, by time.Duration) error {
 
 // allReaped returns an error while a process has an attempt without an outcome.
 func (h *fixture) allReaped(ctx context.Context, process string) error {
-	open, err := texts(ctx, h.urls.Worker, "select distinct worker_id from execution_attempts where outcome is null")
+	open, err := texts(ctx, h.urls.Worker, "select distinct worker_id from attempts where outcome is null")
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (h *fixture) isQuick(ctx context.Context, p *process) error {
 func (h *fixture) isFull(ctx context.Context, p *process) error {
 	const several = 5
 	open, err := texts(ctx, h.urls.Worker, "select worker_id || ' ' || job_id || ' ' || attempt "+
-		"from execution_attempts where outcome is null")
+		"from attempts where outcome is null")
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (h *fixture) outcomes() []string {
 	h.t.Helper()
 	list, err := texts(h.t.Context(), h.urls.Worker, `
 		select job_id || '.' || attempt || ' ' || coalesce(outcome, 'open') || ' ' || worker_id
-		from execution_attempts order by claimed_at, job_id, attempt`)
+		from attempts order by claimed_at, job_id, attempt`)
 	if err != nil {
 		h.t.Fatal(err)
 	}

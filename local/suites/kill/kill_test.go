@@ -113,7 +113,7 @@ func (h *fixture) checkDatabases(e *evidence) {
 		{h.urls.Scheduler, "has not ended, for the scheduler", `
 			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 			union all select job_id::text from members`},
-		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from execution_attempts where outcome is null"},
+		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from attempts where outcome is null"},
 	} {
 		ids, err := texts(h.t.Context(), c.url, c.sql)
 		if err != nil {

@@ -102,7 +102,7 @@ func (h *fixture) hasStarted(ctx context.Context, p *process, n int) error {
 	if err != nil {
 		return err
 	}
-	started, err := texts(ctx, h.urls.Worker, "select job_id || '.' || attempt from execution_attempts "+
+	started, err := texts(ctx, h.urls.Worker, "select job_id || '.' || attempt from attempts "+
 		"where worker_id = $1 and started_at is not null and outcome is null", worker)
 	if err == nil && len(started) < n {
 		err = fmt.Errorf("%s has started only %d attempts", p.name, len(started))
@@ -148,7 +148,7 @@ func (h *fixture) rows() (all []string) {
 	h.t.Helper()
 	for _, c := range []struct{ url, table, key string }{
 		{h.urls.API, "jobs", "job_id"}, {h.urls.Scheduler, "jobs", "job_id"},
-		{h.urls.Worker, "execution_attempts", "job_id, attempt"},
+		{h.urls.Worker, "attempts", "job_id, attempt"},
 	} {
 		list, err := texts(h.t.Context(), c.url, fmt.Sprintf("select r::text from %s r order by %s", c.table, c.key))
 		if err != nil {

@@ -83,7 +83,7 @@ func (ws *workers) consume(ctx context.Context, batch []jobevent.Item) ([]jobeve
 			continue
 		}
 		orders = append(orders, workerdb.Order{
-			Key: key, TraceID: e.TraceID(), Queue: jobevent.DefaultQueue,
+			Key: key, TraceID: e.TraceID(),
 			TimeoutMs: int(run.TimeoutMs), Cancel: run.Cancel,
 		})
 	}

@@ -36,20 +36,20 @@ with input as (
 ), moved as (
     update blocks b set
         taken = b.taken | case when @claims::boolean then input.wanted else 0 end,
-        moved = b.moved | (input.wanted & case when @claims then ~b.taken
+        moved = b.moved | (input.wanted & case when @claims::boolean then ~b.taken
                                                else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
     from input
     where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when @claims then input.wanted & ~b.taken <> 0
+      and case when @claims::boolean then input.wanted & ~b.taken <> 0
                else b.worker_id = @worker_id::text
                     and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
-    returning b.attempt, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
+    returning b.attempt, b.claimed_at, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
 )
 insert into execution_attempts (
-    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
-    error_message, retryable, retry_after_ms, callback_timeout_ms)
+    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
+    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
 select (@job_ids::uuid[])[n], attempt, (@trace_ids::uuid[])[n], @worker_id, nullif((@timeout_mss::int[])[n], 0),
-       cancel_wanted & place.mask <> 0,
+       case when @claims::boolean then now() else claimed_at end as claimed_at, cancel_wanted & place.mask <> 0,
        now() - interval '1 microsecond' * nullif((@started_agos::bigint[])[n], -1),
        now() - interval '1 microsecond' * nullif((@finished_agos::bigint[])[n], -1),
        nullif((@outcomes::text[])[n], ''), (@outputs::json[])[n], nullif((@error_codes::text[])[n], ''),

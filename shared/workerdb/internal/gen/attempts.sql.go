@@ -579,30 +579,30 @@ func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCanc
 
 const AttemptsMove = `-- name: AttemptsMove :many
 with input as (
-    select unnest($14::uuid[]) as block_id, unnest($15::int[]) as attempt,
-           unnest($16::bigint[]) as wanted, unnest($17::bigint[]) as chosen, unnest($18::int[]) as before
+    select unnest($15::uuid[]) as block_id, unnest($16::int[]) as attempt,
+           unnest($17::bigint[]) as wanted, unnest($18::bigint[]) as chosen, unnest($19::int[]) as before
 ), moved as (
     update blocks b set
-        taken = b.taken | case when $19::boolean then input.wanted else 0 end,
-        moved = b.moved | (input.wanted & case when $19 then ~b.taken
+        taken = b.taken | case when $5::boolean then input.wanted else 0 end,
+        moved = b.moved | (input.wanted & case when $5::boolean then ~b.taken
                                                else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
     from input
     where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when $19 then input.wanted & ~b.taken <> 0
+      and case when $5::boolean then input.wanted & ~b.taken <> 0
                else b.worker_id = $3::text
                     and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
-    returning b.attempt, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
+    returning b.attempt, b.claimed_at, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
 )
 insert into execution_attempts (
-    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
-    error_message, retryable, retry_after_ms, callback_timeout_ms)
+    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
+    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
 select ($1::uuid[])[n], attempt, ($2::uuid[])[n], $3, nullif(($4::int[])[n], 0),
-       cancel_wanted & place.mask <> 0,
-       now() - interval '1 microsecond' * nullif(($5::bigint[])[n], -1),
+       case when $5::boolean then now() else claimed_at end as claimed_at, cancel_wanted & place.mask <> 0,
        now() - interval '1 microsecond' * nullif(($6::bigint[])[n], -1),
-       nullif(($7::text[])[n], ''), ($8::json[])[n], nullif(($9::text[])[n], ''),
-       nullif(($10::text[])[n], ''), ($11::boolean[])[n], ($12::bigint[])[n],
-       nullif(($13::bigint[])[n], 0)
+       now() - interval '1 microsecond' * nullif(($7::bigint[])[n], -1),
+       nullif(($8::text[])[n], ''), ($9::json[])[n], nullif(($10::text[])[n], ''),
+       nullif(($11::text[])[n], ''), ($12::boolean[])[n], ($13::bigint[])[n],
+       nullif(($14::bigint[])[n], 0)
 from moved
 cross join (select 1::bigint << n as mask, ~(-1::bigint << n) as below from generate_series(0, 63) as n) as place
 cross join lateral (select moved.before + 1 + bit_count((moved.wanted & place.below)::bit(64)) as n) as value
@@ -615,6 +615,7 @@ type AttemptsMoveParams struct {
 	TraceIDs           []uuid.UUID
 	WorkerID           string
 	TimeoutMss         []int32
+	Claims             bool
 	StartedAgos        []int64
 	FinishedAgos       []int64
 	Outcomes           []string
@@ -629,7 +630,6 @@ type AttemptsMoveParams struct {
 	Wanted             []int64
 	Chosen             []int64
 	Befores            []int32
-	Claims             bool
 }
 
 type AttemptsMoveRow struct {
@@ -649,6 +649,7 @@ func (q *Queries) AttemptsMove(ctx context.Context, arg AttemptsMoveParams) ([]A
 		arg.TraceIDs,
 		arg.WorkerID,
 		arg.TimeoutMss,
+		arg.Claims,
 		arg.StartedAgos,
 		arg.FinishedAgos,
 		arg.Outcomes,
@@ -663,7 +664,6 @@ func (q *Queries) AttemptsMove(ctx context.Context, arg AttemptsMoveParams) ([]A
 		arg.Wanted,
 		arg.Chosen,
 		arg.Befores,
-		arg.Claims,
 	)
 	if err != nil {
 		return nil, err
