@@ -3,9 +3,10 @@
 CREATE TABLE blocks (
     block_id      uuid NOT NULL,
     attempt       integer NOT NULL,
-    worker_id     text NOT NULL,
     claimed_at    timestamp with time zone NOT NULL DEFAULT now(),
     taken         bigint NOT NULL,
+    workers       text[] NOT NULL DEFAULT '{}'::text[],
+    shares        bigint[] NOT NULL DEFAULT '{}'::bigint[],
     moved         bigint NOT NULL DEFAULT 0,
     completed     bigint NOT NULL DEFAULT 0,
     cancel_wanted bigint NOT NULL DEFAULT 0,
@@ -14,7 +15,7 @@ CREATE TABLE blocks (
     finished_at   timestamp with time zone[] NOT NULL DEFAULT '{}'::timestamp with time zone[],
     outputs       json[] NOT NULL DEFAULT '{}'::json[],
     CONSTRAINT blocks_pkey PRIMARY KEY (block_id, attempt),
-    CONSTRAINT blocks_possible CHECK (attempt > 0 AND (((moved | completed) | cancel_wanted) & (~ taken)) = 0 AND (moved & completed) = 0 AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places) AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
+    CONSTRAINT blocks_possible CHECK (attempt > 0 AND (((moved | completed) | cancel_wanted) & (~ taken)) = 0 AND (moved & completed) = 0 AND cardinality(workers) = cardinality(shares) AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places) AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
 ) WITH (fillfactor=40);
 ALTER TABLE blocks ALTER outputs SET STORAGE EXTERNAL;
 
@@ -110,7 +111,9 @@ UNION ALL
  SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place.place << 1)), 'hex'::text)::uuid AS job_id,
     b.attempt,
     NULL::uuid AS trace_id,
-    b.worker_id,
+    b.workers[( SELECT i.i
+           FROM generate_subscripts(b.shares, 1) i(i)
+          WHERE (b.shares[i.i] & (1::bigint << place.place)) <> 0)] AS worker_id,
     NULL::integer AS timeout_ms,
     b.claimed_at,
     b.started_at[done.n] AS started_at,
@@ -138,6 +141,13 @@ CREATE OR REPLACE FUNCTION block_of(id uuid)
 RETURN (encode(set_byte(uuid_send(id), 15, (get_byte(uuid_send(id), 15) & 129)), 'hex'::text))::uuid
 ;
 
+CREATE OR REPLACE FUNCTION index_of(workers text[], worker text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN COALESCE(array_position(workers, worker), (cardinality(workers) + 1))
+;
+
 CREATE OR REPLACE FUNCTION last_of(block_id uuid)
  RETURNS uuid
  LANGUAGE sql
@@ -150,4 +160,11 @@ CREATE OR REPLACE FUNCTION place_of(id uuid)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
 RETURN ((get_byte(uuid_send(id), 15) >> 1) & 63)
+;
+
+CREATE OR REPLACE FUNCTION share_of(workers text[], shares bigint[], worker text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN COALESCE((shares)[array_position(workers, worker)], (0)::bigint)
 ;

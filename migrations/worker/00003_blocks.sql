@@ -9,14 +9,15 @@ RETURN (get_byte(uuid_send(id), 15) >> 1) & 63;
 CREATE FUNCTION last_of(block_id uuid) RETURNS uuid LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(set_byte(uuid_send(block_id), 15, get_byte(uuid_send(block_id), 15) | 126), 'hex')::uuid;
 
--- The attempts with one number of the jobs of a block, with a bit for each place. An attempt is taken by this row alone:
--- by worker_id, or, if moved, as its row of execution_attempts has it.
+-- The attempts with one number of the jobs of a block, with a bit for each place. This row alone decides whether an
+-- attempt is taken. An attempt that was moved is as its row of execution_attempts has it.
 CREATE TABLE blocks (
     block_id      uuid          NOT NULL,
     attempt       int           NOT NULL,
-    worker_id     text          NOT NULL,
     claimed_at    timestamptz   NOT NULL DEFAULT now(),
     taken         bigint        NOT NULL,
+    workers       text[]        NOT NULL DEFAULT '{}', -- that have claimed some
+    shares        bigint[]      NOT NULL DEFAULT '{}', -- of each worker
     moved         bigint        NOT NULL DEFAULT 0, -- to execution_attempts
     completed     bigint        NOT NULL DEFAULT 0,
     cancel_wanted bigint        NOT NULL DEFAULT 0,
@@ -27,12 +28,19 @@ CREATE TABLE blocks (
     PRIMARY KEY (block_id, attempt),
     CONSTRAINT blocks_possible CHECK (
         attempt > 0 AND (moved | completed | cancel_wanted) & ~taken = 0 AND moved & completed = 0
-        AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places)
+        AND cardinality(workers) = cardinality(shares) AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places)
         AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
 ) WITH (fillfactor = 40);
 ALTER TABLE blocks ALTER outputs SET STORAGE EXTERNAL;
 
-INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
-SELECT block_of(job_id), attempt, min(worker_id), bit_or(1::bigint << place_of(job_id)), bit_or(1::bigint << place_of(job_id))
+-- The index of a worker in workers, or the next free one.
+CREATE FUNCTION index_of(workers text[], worker text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(array_position(workers, worker), cardinality(workers) + 1);
+-- What a worker has claimed of a block.
+CREATE FUNCTION share_of(workers text[], shares bigint[], worker text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(shares[array_position(workers, worker)], 0);
+
+INSERT INTO blocks (block_id, attempt, taken, moved)
+SELECT block_of(job_id), attempt, bit_or(1::bigint << place_of(job_id)), bit_or(1::bigint << place_of(job_id))
 FROM execution_attempts
 GROUP BY 1, 2;

@@ -15,7 +15,7 @@ SELECT job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, started_at,
 FROM execution_attempts
 UNION ALL
 SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place << 1)), 'hex')::uuid, b.attempt,
-       NULL, b.worker_id, NULL, b.claimed_at, b.started_at[done.n], b.finished_at[done.n],
+       NULL, b.workers[(SELECT i FROM generate_subscripts(b.shares, 1) AS i WHERE b.shares[i] & (1::bigint << place) <> 0)], NULL, b.claimed_at, b.started_at[done.n], b.finished_at[done.n],
        CASE WHEN done.n IS NOT NULL THEN 'completed' END, b.cancel_wanted & (1::bigint << place) <> 0, b.outputs[done.n],
        NULL, NULL, false, 0, NULL
 FROM blocks b

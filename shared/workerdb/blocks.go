@@ -76,57 +76,103 @@ func blocksOfKeys(keys []Key) blocks {
 // moving is an attempt that is to have a row of its own. If its outcome has no kind, it is open.
 type moving struct {
 	Outcome
-	timeoutMs int
-	waits     bool // it is moved only if it is marked for a cancel
+	timeoutMs    int
+	claimedAt    time.Time
+	cancelWanted bool
+	waits        bool // it is moved only if it is marked for a cancel
 }
 
-// moveParams returns the columns of attempts that are to have rows of their own.
-func moveParams(workerID string, all []moving) gen.AttemptsMoveParams {
-	all, of := blocksOf(all, func(m *moving) Key { return m.Key })
-	n := len(all)
-	p := gen.AttemptsMoveParams{
-		WorkerID: workerID, BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted, Befores: of.befores,
-		Chosen: make([]int64, len(of.ids)), JobIDs: make([]uuid.UUID, n), TraceIDs: make([]uuid.UUID, n),
-		TimeoutMss: make([]int32, n), StartedAgos: make([]int64, n), FinishedAgos: make([]int64, n),
-		Outcomes: make([]string, n), Outputs: make([]json.RawMessage, n), ErrorCodes: make([]string, n),
-		Messages: make([]string, n), Retryables: make([]bool, n), RetryAfterMss: make([]int64, n),
-		CallbackTimeoutMss: make([]int64, n),
-	}
-	now := time.Now()
-	for in := range of.ids {
-		for i := of.befores[in]; i < of.untils[in]; i++ {
-			m := &all[i]
+// moveParams returns the columns that name open attempts, and sorts these.
+func moveParams(workerID string, all []moving) gen.BlocksMoveParams {
+	unique, of := blocksOf(all, func(m *moving) Key { return m.Key })
+	chosen := make([]int64, len(of.ids))
+	for in := range chosen {
+		for _, m := range unique[of.befores[in]:of.untils[in]] {
 			if !m.waits {
-				p.Chosen[in] |= m.Key.mask()
+				chosen[in] |= m.mask()
 			}
-			p.JobIDs[i], p.TraceIDs[i], p.TimeoutMss[i] = m.JobID, m.TraceID, int32(m.timeoutMs)
-			p.StartedAgos[i], p.FinishedAgos[i] = ago(now, m.StartedAt), ago(now, m.FinishedAt)
-			p.Outcomes[i], p.Outputs[i], p.ErrorCodes[i], p.Messages[i] = string(m.Kind), m.Output, m.ErrorCode, m.Message
-			p.Retryables[i], p.RetryAfterMss[i] = m.Retryable, m.RetryAfter.Milliseconds()
-			p.CallbackTimeoutMss[i] = m.CallbackTimeout.Milliseconds()
 		}
 	}
-	return p
+	return gen.BlocksMoveParams{
+		WorkerID: workerID, BlockIDs: of.ids, BlockAttempts: of.attempts, Wanted: of.wanted, Chosen: chosen,
+	}
+}
+
+// queueMove queues BlocksMove.
+func queueMove(b *pgx.Batch, p gen.BlocksMoveParams, rows *[]gen.BlocksMoveRow) {
+	pgpool.QueueMany(b, rows, pgx.RowToStructByPos[gen.BlocksMoveRow], gen.BlocksMove,
+		p.WorkerID, p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen)
+}
+
+// movedOf returns those of some attempts that statements have moved, with instants of the database's clock.
+func movedOf(all []moving, rows []gen.BlocksMoveRow) (moved []moving) {
+	of := make(map[block]*gen.BlocksMoveRow, len(rows))
+	for i := range rows {
+		of[block{rows[i].BlockID, rows[i].Attempt}] = &rows[i]
+	}
+	now := time.Now()
+	for i := range all {
+		m := all[i]
+		row := of[m.block()]
+		if row == nil || row.Places&m.mask() == 0 {
+			continue
+		}
+		row.Places &^= m.mask() // of two orders of an attempt the first one counts
+		m.claimedAt, m.cancelWanted = row.ClaimedAt, row.CancelWanted&m.mask() != 0
+		m.StartedAt, m.FinishedAt = onClock(m.StartedAt, now, row.At), onClock(m.FinishedAt, now, row.At)
+		moved = append(moved, m)
+	}
+	return moved
+}
+
+// onClock returns the instant of the database's clock, which shows at, for one of this process's clock, which shows now.
+func onClock(t, now, at time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return at.Add(-max(0, now.Sub(t))).Truncate(time.Microsecond)
+}
+
+// insertAttempts inserts the rows of attempts that were moved.
+func insertAttempts(ctx context.Context, db pgpool.DB, workerID string, moved []moving) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	n := len(moved)
+	p := gen.AttemptInsertManyParams{
+		WorkerID: workerID, JobIDs: make([]uuid.UUID, n), Attempts: make([]int32, n), TraceIDs: make([]uuid.UUID, n),
+		TimeoutMss: make([]int32, n), ClaimedAts: make([]time.Time, n), CancelsWanted: make([]bool, n),
+		StartedAts: make([]time.Time, n), FinishedAts: make([]time.Time, n), Outcomes: make([]string, n),
+		Outputs: make([]json.RawMessage, n), ErrorCodes: make([]string, n), Messages: make([]string, n),
+		Retryables: make([]bool, n), RetryAfterMss: make([]int64, n), CallbackTimeoutMss: make([]int64, n),
+	}
+	for i := range moved {
+		m := &moved[i]
+		p.JobIDs[i], p.Attempts[i], p.TraceIDs[i], p.TimeoutMss[i] = m.JobID, int32(m.Attempt), m.TraceID, int32(m.timeoutMs)
+		p.ClaimedAts[i], p.CancelsWanted[i], p.StartedAts[i], p.FinishedAts[i] = m.claimedAt, m.cancelWanted, m.StartedAt, m.FinishedAt
+		p.Outcomes[i], p.Outputs[i], p.ErrorCodes[i], p.Messages[i] = string(m.Kind), m.Output, m.ErrorCode, m.Message
+		p.Retryables[i], p.RetryAfterMss[i] = m.Retryable, m.RetryAfter.Milliseconds()
+		p.CallbackTimeoutMss[i] = m.CallbackTimeout.Milliseconds()
+	}
+	return gen.New(db).AttemptInsertMany(ctx, p)
 }
 
 // move gives open attempts of a worker rows of their own, and returns those that it has moved.
-func (s *Store) move(ctx context.Context, workerID string, all []moving) (map[Key]gen.AttemptsMoveRow, error) {
+func (s *Store) move(ctx context.Context, workerID string, all []moving) (moved []moving, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	rows, err := s.q.AttemptsMove(ctx, moveParams(workerID, all))
+	p := moveParams(workerID, all)
+	var rows []gen.BlocksMoveRow
+	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) { queueMove(b, p, &rows) },
+		func(_ pgpool.DB, later *pgpool.Later) error {
+			moved = movedOf(all, rows)
+			return insertAttempts(ctx, later, workerID, moved)
+		})
 	if err != nil {
-		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), pgpool.Classify(err))
+		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), err)
 	}
-	return movedOf(rows), nil
-}
-
-func movedOf(rows []gen.AttemptsMoveRow) map[Key]gen.AttemptsMoveRow {
-	moved := make(map[Key]gen.AttemptsMoveRow, len(rows))
-	for _, row := range rows {
-		moved[Key{row.JobID, int(row.Attempt)}] = row
-	}
-	return moved
+	return moved, nil
 }
 
 // moveListed gives the open attempts in a worker's claims rows of their own, so that they can be settled one by one.
@@ -144,14 +190,6 @@ func (s *Store) moveListed(ctx context.Context, workerID string) error {
 			return err
 		}
 	}
-}
-
-// queueMove queues AttemptsMove.
-func queueMove(b *pgx.Batch, p gen.AttemptsMoveParams, moved *[]gen.AttemptsMoveRow) {
-	pgpool.QueueMany(b, moved, pgx.RowToStructByPos[gen.AttemptsMoveRow], gen.AttemptsMove,
-		p.JobIDs, p.TraceIDs, p.WorkerID, p.TimeoutMss, p.Claims, p.StartedAgos, p.FinishedAgos, p.Outcomes, p.Outputs,
-		p.ErrorCodes, p.Messages, p.Retryables, p.RetryAfterMss, p.CallbackTimeoutMss, p.BlockIDs, p.BlockAttempts, p.Wanted,
-		p.Chosen, p.Befores)
 }
 
 // get returns what is known of attempts. That of an open attempt has no kind. That of one in a block has no trace.
@@ -184,7 +222,12 @@ func (s *Store) get(ctx context.Context, keys []Key) (map[Key]Outcome, error) {
 }
 
 func outcomeInBlock(key Key, row *gen.Block) Outcome {
-	o := Outcome{Key: key, WorkerID: row.WorkerID}
+	o := Outcome{Key: key}
+	for i, share := range row.Shares {
+		if share&key.mask() != 0 {
+			o.WorkerID = row.Workers[i]
+		}
+	}
 	if at := slices.Index(row.Places, int16(jobevent.PlaceInBlock(key.JobID))); at >= 0 {
 		o.Kind, o.StartedAt, o.FinishedAt, o.Output = Completed, row.StartedAt[at], row.FinishedAt[at], row.Outputs[at]
 	}

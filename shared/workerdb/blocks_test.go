@@ -3,11 +3,14 @@ package workerdb_test
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -363,4 +366,102 @@ func TestAttemptsInBlocksFareLikeAttemptsWithRows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Workers claim, settle, cancel and heartbeat attempts of the same blocks at the same time.
+func TestWorkersShareBlocks(t *testing.T) {
+	f := open(t)
+	var orders []workerdb.Order
+	for range 6 {
+		id := uuid.Must(uuid.NewV7())
+		for place := range jobevent.BlockSize {
+			key := workerdb.Key{JobID: jobevent.InBlock(id, place), Attempt: 1}
+			orders = append(orders, workerdb.Order{Key: key, TraceID: traceOf(key), TimeoutMs: 60_000})
+		}
+	}
+	var mu sync.Mutex
+	claimedBy, outcomes := map[workerdb.Key]string{}, map[workerdb.Key]workerdb.Outcome{}
+	note := func(worker string, o workerdb.Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first, ok := outcomes[o.Key]; ok && (first.Kind != o.Kind || first.WorkerID != o.WorkerID) {
+			t.Errorf("%s reads %+v, and %+v was read before", worker, o, first)
+		}
+		outcomes[o.Key] = o
+	}
+	work := func(worker string, seed uint64) error {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		for _, at := range rnd.Perm(len(orders) / 16 * 3) {
+			at = at * 16 / 3 / 8 * 8 % len(orders)
+			part := slices.Clone(orders[at:min(at+8+rnd.IntN(40), len(orders))])
+			rnd.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+			if rnd.IntN(6) == 0 {
+				cancelled, err := f.store.Cancel(t.Context(), worker, part[:1])
+				if err != nil {
+					return fmt.Errorf("cancel: %w", err)
+				}
+				for _, o := range cancelled {
+					note(worker, o)
+				}
+			}
+			claims, err := f.store.Claim(t.Context(), worker, part)
+			if err != nil {
+				return fmt.Errorf("claim: %w", err)
+			}
+			var held []workerdb.Held
+			var batch []workerdb.Outcome
+			now := time.Now()
+			for i, claim := range claims {
+				key := part[i].Key
+				if claim.State == workerdb.Settled {
+					note(worker, claim.Outcome)
+				}
+				if claim.State != workerdb.Claimed {
+					continue
+				}
+				mu.Lock()
+				if other, ok := claimedBy[key]; ok {
+					t.Errorf("%v was claimed by %s and %s", key, other, worker)
+				}
+				claimedBy[key] = worker
+				mu.Unlock()
+				held = append(held, workerdb.Held{Key: key, TraceID: traceOf(key), TimeoutMs: 60_000, StartedAt: now.Add(-time.Duration(rnd.IntN(2)) * time.Second)})
+				o := workerdb.Outcome{Key: key, TraceID: traceOf(key), Kind: workerdb.Completed, StartedAt: now, FinishedAt: now}
+				if rnd.IntN(10) == 0 {
+					o.Kind, o.ErrorCode = jobevent.KindFailed, "X"
+				}
+				batch = append(batch, o)
+			}
+			if rnd.IntN(3) == 0 {
+				b := workerdb.Heartbeat{WorkerID: worker, Queues: []string{}, Held: held}
+				if _, err := f.store.Heartbeat(t.Context(), b); err != nil {
+					return fmt.Errorf("heartbeat: %w", err)
+				}
+			}
+			settled, err := f.store.Settle(t.Context(), worker, batch)
+			if err != nil {
+				return fmt.Errorf("settle: %w", err)
+			}
+			for i, o := range settled {
+				if o.Kind != batch[i].Kind || o.WorkerID != worker {
+					t.Errorf("%s settled %+v as %+v", worker, batch[i], o)
+				}
+				note(worker, o)
+			}
+		}
+		return nil
+	}
+	var all errgroup.Group
+	for i, worker := range []string{"w1", "w1", "w2", "w3"} {
+		all.Go(func() error { return work(worker, uint64(i)) })
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.count("SELECT count(*) FROM attempts WHERE outcome IS NULL"); n > 0 {
+		t.Errorf("%d attempts are open", n)
+	}
+	if n := f.count("SELECT count(*) FROM attempts"); n != len(outcomes) || n < len(orders)*9/10 {
+		t.Errorf("%d attempts, %d outcomes of %d orders", n, len(outcomes), len(orders))
+	}
 }

@@ -3,6 +3,7 @@ package workerdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -101,8 +101,8 @@ func (o *Order) unstarted(at time.Time) (Outcome, bool) {
 	return outcome, true
 }
 
-// claimBlocks claims attempts by bits of their blocks, and returns those that it did not get: others of their block
-// were taken before, or are another worker's.
+// claimBlocks claims attempts by bits of their blocks, and returns those that it did not get: some of their block were
+// taken before.
 func (s *Store) claimBlocks(ctx context.Context, workerID string, orders []Order, some []indexed) (left []indexed, err error) {
 	if len(some) == 0 {
 		return nil, nil
@@ -159,45 +159,59 @@ func (s *Store) claimApart(
 			open = append(open, o)
 		}
 	}
-	moved, err := s.insert(ctx, workerID, orders, open, all)
+	moved, err := s.take(ctx, workerID, orders, open, all)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range some {
-		row, ok := moved[o.Key]
+		outcome, ok := moved[o.Key]
 		if !ok {
 			left = append(left, o)
 			continue
 		}
 		delete(moved, o.Key)
-		if outcome, ends := orders[o.at].unstarted(claims[o.at].At); ends {
-			outcome.WorkerID, outcome.FinishedAt = workerID, nullable.Value(row.FinishedAt)
+		if outcome.Kind != "" {
 			claims[o.at] = Claim{State: Settled, Outcome: outcome}
 		}
 	}
 	return left, nil
 }
 
-// insert gives attempts that nobody has taken rows, and returns those. The open ones among them are listed as a claim.
-func (s *Store) insert(
+// take gives attempts that nobody has taken rows of their own, and returns those. The open ones among them are listed as
+// a claim.
+func (s *Store) take(
 	ctx context.Context, workerID string, orders []Order, open []indexed, all []moving,
-) (map[Key]gen.AttemptsMoveRow, error) {
-	p := moveParams(workerID, all)
-	p.Claims = true
+) (taken map[Key]Outcome, err error) {
+	_, of := blocksOf(all, func(m *moving) Key { return m.Key })
 	claim := gen.ClaimInsertParams{WorkerID: workerID}
 	if len(open) > 0 {
 		claim.Number = s.claims.Add(1)
 		claim.JobIDs, claim.Attempts, claim.TraceIDs = listed(open, orders)
 	}
-	var rows []gen.AttemptsMoveRow
-	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+	var rows []gen.BlocksTakeRow
+	var moved []moving
+	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		if len(open) > 0 {
 			b.Queue(gen.ClaimInsert, claim.WorkerID, claim.Number, claim.JobIDs, claim.Attempts, claim.TraceIDs)
 		}
-		b.Queue(gen.BlocksEnsure, p.BlockIDs, p.BlockAttempts, p.WorkerID)
-		queueMove(b, p, &rows)
-	}, func(pgpool.DB, *pgpool.Later) error { return nil })
-	return movedOf(rows), err
+		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.BlocksTakeRow], gen.BlocksTake,
+			of.ids, of.attempts, of.wanted)
+	}, func(_ pgpool.DB, later *pgpool.Later) error {
+		places := make([]gen.BlocksMoveRow, len(rows))
+		for i, row := range rows {
+			places[i] = gen.BlocksMoveRow{
+				BlockID: row.BlockID, Attempt: row.Attempt, Places: row.Places, ClaimedAt: row.At, At: row.At,
+			}
+		}
+		moved = movedOf(all, places)
+		return insertAttempts(ctx, later, workerID, moved)
+	})
+	taken = make(map[Key]Outcome, len(moved))
+	for i := range moved {
+		moved[i].WorkerID = workerID
+		taken[moved[i].Key] = moved[i].Outcome
+	}
+	return taken, err
 }
 
 // lookUp fills in the claims of attempts that were taken before.
@@ -241,25 +255,20 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, som
 // never starts; Cancel returns its outcome, which the caller publishes. An open attempt is marked: its worker reads the
 // mark with its next heartbeat.
 func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]Outcome, error) {
-	all, of := make([]moving, len(orders)), make(map[Key]Outcome, len(orders))
+	all := make([]moving, len(orders))
 	for i, o := range orders {
 		o.Cancel = true
 		all[i].Outcome, _ = o.unstarted(time.Time{})
-		of[o.Key] = all[i].Outcome
 	}
-	moved, err := s.insert(ctx, workerID, nil, nil, all)
+	taken, err := s.take(ctx, workerID, nil, nil, all)
 	if err != nil {
 		return nil, fmt.Errorf("cancel %d attempts: %w", len(orders), err)
 	}
-	var outcomes []Outcome
 	var open []Key
-	for key, outcome := range of {
-		if row, ok := moved[key]; ok {
-			outcome.WorkerID, outcome.FinishedAt = workerID, nullable.Value(row.FinishedAt)
-			outcomes = append(outcomes, outcome)
-		} else {
-			open = append(open, key)
+	for _, o := range orders {
+		if _, ok := taken[o.Key]; !ok {
+			open = append(open, o.Key)
 		}
 	}
-	return outcomes, s.wantCancel(ctx, open)
+	return slices.Collect(maps.Values(taken)), s.wantCancel(ctx, open)
 }

@@ -61,8 +61,8 @@ func (f fixture) fill(n int) workerdb.Order {
 			FROM generate_series(1, $1) AS i
 			RETURNING job_id
 		)
-		INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
-		SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`, n)
+		INSERT INTO blocks (block_id, attempt, taken, moved)
+		SELECT block_of(job_id), 1, 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`, n)
 	o := order()
 	var id uuid.UUID
 	err := f.pool.QueryRow(f.Context(), "SELECT job_id FROM execution_attempts WHERE finished_at > now() - interval '1 day' LIMIT 1").Scan(&id)

@@ -48,26 +48,30 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	see := gen.WorkerSeeParams{WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free)}
 	h := heldParams(b)
 	var unseen int64
-	var moved []gen.AttemptsMoveRow
+	var places []gen.BlocksMoveRow
 	var rows []gen.ExecutionAttempt
-	// All statements travel with BEGIN, and COMMIT follows. A worker that is frozen or cut off in between keeps its own
-	// row locked, and its attempts cannot be settled as lost until the server ends its session. WorkerSee comes first: a
-	// worker that reaps this one's attempts has locked that row, so WorkerSee waits for it, and AttemptChangedMany then
-	// reads the outcomes.
+	var moved []moving
+	// WorkerSee and all statements that read travel with BEGIN, the rows of moved attempts with COMMIT. A worker that is
+	// frozen or cut off in between keeps its own row locked, and its attempts cannot be settled as lost until the server
+	// ends its session. WorkerSee comes first: a worker that reaps this one's attempts has locked that row, so WorkerSee
+	// waits for it, and AttemptChangedMany then reads the outcomes.
 	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
 		b.Queue(gen.ClaimsFold, see.WorkerID, h.fold.JobIDs, h.fold.Attempts, h.fold.TraceIDs, h.fold.Answered)
-		if len(h.fold.JobIDs) == 0 {
+		if len(h.all) == 0 {
 			return
 		}
-		queueMove(b, h.move, &moved)
+		queueMove(b, h.move, &places)
 		if len(h.running.JobIDs) > 0 {
 			b.Queue(gen.AttemptStartMany, h.running.JobIDs, h.running.Attempts, h.running.StartedAgos, see.WorkerID,
 				h.running.Lease)
 		}
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
 			h.fold.JobIDs, h.fold.Attempts, see.WorkerID)
-	}, func(pgpool.DB, *pgpool.Later) error { return nil })
+	}, func(_ pgpool.DB, later *pgpool.Later) error {
+		moved = movedOf(h.all, places)
+		return insertAttempts(ctx, later, b.WorkerID, moved)
+	})
 	if err != nil {
 		return Changed{}, fmt.Errorf("write heartbeat of worker %s: %w", b.WorkerID, err)
 	}
@@ -79,28 +83,35 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 			changed.CancelWanted = append(changed.CancelWanted, keyOf(row))
 		}
 	}
+	for i := range moved {
+		if moved[i].cancelWanted {
+			changed.CancelWanted = append(changed.CancelWanted, moved[i].Key)
+		}
+	}
 	return changed, nil
 }
 
 // heldColumns has the columns of the attempts that a worker holds. The running ones get rows of their own.
 type heldColumns struct {
+	all     []moving
 	fold    gen.ClaimsFoldParams
-	move    gen.AttemptsMoveParams
+	move    gen.BlocksMoveParams
 	running gen.AttemptStartManyParams
 }
 
 func heldParams(b Heartbeat) (h heldColumns) {
 	now := time.Now()
-	all := make([]moving, len(b.Held))
+	h.all = make([]moving, len(b.Held))
 	for i, held := range b.Held {
-		all[i].Key, all[i].TraceID, all[i].timeoutMs, all[i].StartedAt = held.Key, held.TraceID, held.TimeoutMs, held.StartedAt
-		all[i].waits = held.StartedAt.IsZero() || now.Sub(held.StartedAt) < soon
+		m := &h.all[i]
+		m.Key, m.TraceID, m.timeoutMs, m.StartedAt = held.Key, held.TraceID, held.TimeoutMs, held.StartedAt
+		m.waits = held.StartedAt.IsZero() || now.Sub(held.StartedAt) < soon
 	}
 	h.running.Lease = lease
 	h.fold.Answered, h.fold.JobIDs, h.fold.Attempts = b.Answered, []uuid.UUID{}, []int32{}
 	h.fold.TraceIDs = []uuid.UUID{}
-	h.move = moveParams(b.WorkerID, all)
-	for _, held := range all {
+	h.move = moveParams(b.WorkerID, h.all)
+	for _, held := range h.all {
 		h.fold.JobIDs, h.fold.Attempts = append(h.fold.JobIDs, held.JobID), append(h.fold.Attempts, int32(held.Key.Attempt))
 		h.fold.TraceIDs = append(h.fold.TraceIDs, held.TraceID)
 		if !held.waits {

@@ -47,8 +47,8 @@ func TestPlansUseTheKeys(t *testing.T) {
 					SELECT uuidv7(), 1, uuidv7(), 'w1', now(), now(), 'completed' FROM generate_series(1, 12000)
 					RETURNING job_id
 				)
-				INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
-				SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
+				INSERT INTO blocks (block_id, attempt, taken, moved)
+				SELECT block_of(job_id), 1, 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
 			if statistics == "fresh" {
 				exec(t, s, "ANALYZE")
 			}
@@ -170,10 +170,10 @@ func TestCleanupWalksTheKey(t *testing.T) {
 			FROM generate_series(1, 10000) AS i
 			RETURNING job_id
 		)
-		INSERT INTO blocks (block_id, attempt, worker_id, taken, moved)
-		SELECT block_of(job_id), 1, 'w1', 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
-	exec(t, s, `INSERT INTO blocks (block_id, attempt, worker_id, taken, completed, places, started_at, finished_at, outputs)
-		SELECT block_of(uuidv7('-9 days')), 1, 'w1', 1, 1, '{0}', ARRAY[now()],
+		INSERT INTO blocks (block_id, attempt, taken, moved)
+		SELECT block_of(job_id), 1, 1::bigint << place_of(job_id), 1::bigint << place_of(job_id) FROM attempts`)
+	exec(t, s, `INSERT INTO blocks (block_id, attempt, taken, completed, places, started_at, finished_at, outputs)
+		SELECT block_of(uuidv7('-9 days')), 1, 1, 1, '{0}', ARRAY[now()],
 			ARRAY[now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END], '{null}'
 		FROM generate_series(1, 10000) AS i`)
 	if _, err := s.Cleanup(t.Context(), Retention{Attempts: 8 * 24 * time.Hour}, func(time.Duration) bool { return true }); err != nil {

@@ -56,31 +56,33 @@ func (s *Store) settleApart(ctx context.Context, workerID string, outcomes []Out
 	if err != nil {
 		return nil, err
 	}
+	settled := make(map[Key]gen.AttemptSettleManyRow, len(some))
+	for i := range moved {
+		settled[moved[i].Key] = gen.AttemptSettleManyRow{StartedAt: &moved[i].StartedAt, FinishedAt: &moved[i].FinishedAt}
+	}
 	var part []Outcome
 	for _, i := range some {
-		if _, ok := moved[outcomes[i].Key]; !ok {
+		if _, ok := settled[outcomes[i].Key]; !ok {
 			part = append(part, outcomes[i])
 		}
 	}
-	mine := map[Key]gen.AttemptSettleManyRow{}
 	if len(part) > 0 {
 		rows, err := s.q.AttemptSettleMany(ctx, settleParams(workerID, part))
 		if err != nil {
 			return nil, fmt.Errorf("settle %d attempts: %w", len(part), pgpool.Classify(err))
 		}
 		for _, row := range rows {
-			mine[Key{row.JobID, int(row.Attempt)}] = row
+			settled[Key{row.JobID, int(row.Attempt)}] = row
 		}
 	}
 	for _, i := range some {
 		o := &outcomes[i]
-		if row, ok := moved[o.Key]; ok {
-			o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
-		} else if row, ok := mine[o.Key]; ok {
-			o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
-		} else {
+		row, ok := settled[o.Key]
+		if !ok {
 			left = append(left, i)
+			continue
 		}
+		o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
 	}
 	return left, nil
 }

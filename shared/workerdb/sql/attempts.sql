@@ -3,63 +3,59 @@
 -- when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 
 -- name: BlocksClaim :many
--- Claims attempts that nobody has taken, in blocks that no other worker has. It returns the blocks that this worker got;
--- of the others it got nothing.
+-- Claims attempts that nobody has taken: all of a block, or none. It returns the blocks of which this worker got them.
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts, trace_ids)
     values (@worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[], @trace_ids::uuid[])
 )
-insert into blocks as b (block_id, attempt, worker_id, taken)
-select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), @worker_id::text, unnest(@wanted::bigint[])
-on conflict (block_id, attempt) do update set taken = b.taken | excluded.taken
-where b.worker_id = excluded.worker_id and b.taken & excluded.taken = 0
+insert into blocks as b (block_id, attempt, taken, workers, shares)
+select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), array[@worker_id::text] as workers,
+       array[unnest(@wanted::bigint[])] as shares
+on conflict (block_id, attempt) do update set
+    taken = b.taken | excluded.taken,
+    workers[index_of(b.workers, @worker_id::text)] = @worker_id::text,
+    shares[index_of(b.workers, @worker_id::text)] = share_of(b.workers, b.shares, @worker_id::text) | excluded.taken
+where b.taken & excluded.taken = 0
 returning block_id, attempt;
 
--- name: BlocksEnsure :exec
--- Makes blocks that are missing, and locks all of them, in the order of their key.
-insert into blocks as b (block_id, attempt, worker_id, taken)
-select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), @worker_id::text, 0
-on conflict (block_id, attempt) do update set taken = b.taken where false;
+-- name: BlocksTake :many
+-- Takes attempts that nobody has taken, for rows of their own. It returns those; AttemptInsertMany has to follow.
+insert into blocks as b (block_id, attempt, taken, moved)
+select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), unnest(@wanted::bigint[])
+on conflict (block_id, attempt) do update set
+    taken = b.taken | excluded.taken, moved = b.moved | (excluded.taken & ~b.taken)
+where excluded.taken & ~b.taken <> 0
+returning b.block_id, b.attempt, (new.moved & ~coalesce(old.moved, 0))::bigint as places, now()::timestamptz as at;
 
 -- name: BlocksGet :many
 select b.*
 from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[])) as input (block_id, attempt)
 join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt;
 
--- name: AttemptsMove :many
--- Gives attempts rows of their own, and an outcome if they have one: attempts that nobody has taken, if claims is true,
--- otherwise open ones of this worker. It returns those that it has moved. It moves those wanted ones that are chosen
--- or marked for a cancel. The values of a block's attempts begin behind before, and are in the order of their places.
-with input as (
-    select unnest(@block_ids::uuid[]) as block_id, unnest(@block_attempts::int[]) as attempt,
-           unnest(@wanted::bigint[]) as wanted, unnest(@chosen::bigint[]) as chosen, unnest(@befores::int[]) as before
-), moved as (
-    update blocks b set
-        taken = b.taken | case when @claims::boolean then input.wanted else 0 end,
-        moved = b.moved | (input.wanted & case when @claims::boolean then ~b.taken
-                                               else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
-    from input
-    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when @claims::boolean then input.wanted & ~b.taken <> 0
-               else b.worker_id = @worker_id::text
-                    and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
-    returning b.attempt, b.claimed_at, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
-)
+-- name: BlocksMove :many
+-- Moves open attempts of this worker to rows of their own: those wanted ones that are chosen or marked for a cancel. It
+-- returns those; AttemptInsertMany has to follow.
+update blocks b
+set moved = b.moved | (input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, @worker_id::text)
+                       & ~b.completed)
+from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), unnest(@chosen::bigint[]))
+    as input (block_id, attempt, wanted, chosen)
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, @worker_id)
+                & ~(b.moved | b.completed) <> 0 then true else false end
+returning b.block_id, b.attempt, (new.moved & ~old.moved)::bigint as places, b.cancel_wanted, b.claimed_at,
+          now()::timestamptz as at;
+
+-- name: AttemptInsertMany :exec
 insert into execution_attempts (
     job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
     error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
-select (@job_ids::uuid[])[n], attempt, (@trace_ids::uuid[])[n], @worker_id, nullif((@timeout_mss::int[])[n], 0),
-       case when @claims::boolean then now() else claimed_at end as claimed_at, cancel_wanted & place.mask <> 0,
-       now() - interval '1 microsecond' * nullif((@started_agos::bigint[])[n], -1),
-       now() - interval '1 microsecond' * nullif((@finished_agos::bigint[])[n], -1),
-       nullif((@outcomes::text[])[n], ''), (@outputs::json[])[n], nullif((@error_codes::text[])[n], ''),
-       nullif((@messages::text[])[n], ''), (@retryables::boolean[])[n], (@retry_after_mss::bigint[])[n],
-       nullif((@callback_timeout_mss::bigint[])[n], 0)
-from moved
-cross join (select 1::bigint << n as mask, ~(-1::bigint << n) as below from generate_series(0, 63) as n) as place
-cross join lateral (select moved.before + 1 + bit_count((moved.wanted & place.below)::bit(64)) as n) as value
-where moved.places & place.mask <> 0
-returning job_id, attempt, started_at, finished_at, now()::timestamptz as at;
+select unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@trace_ids::uuid[]), @worker_id::text,
+       nullif(unnest(@timeout_mss::int[]), 0), unnest(@claimed_ats::timestamptz[]), unnest(@cancels_wanted::boolean[]),
+       nullif(unnest(@started_ats::timestamptz[]), '0001-01-01Z'), nullif(unnest(@finished_ats::timestamptz[]), '0001-01-01Z'),
+       nullif(unnest(@outcomes::text[]), ''), unnest(@outputs::json[]), nullif(unnest(@error_codes::text[]), ''),
+       nullif(unnest(@messages::text[]), ''), unnest(@retryables::boolean[]), unnest(@retry_after_mss::bigint[]),
+       nullif(unnest(@callback_timeout_mss::bigint[]), 0);
 
 -- name: BlocksWantCancel :exec
 update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken)
@@ -108,8 +104,8 @@ with input as (
         outputs     = b.outputs || (@outputs::json[])[before + 1 : until]
     from input
     where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when b.worker_id = @worker_id::text and b.taken & input.wanted = input.wanted
-               and (b.moved | b.completed) & input.wanted = 0 then true else false end
+      and case when share_of(b.workers, b.shares, @worker_id::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
+          then true else false end
     returning 1
 )
 select now()::timestamptz as at, count(*)::int as blocks from done;
@@ -190,7 +186,7 @@ from claims c
 cross join lateral rows from (unnest(c.job_ids), unnest(c.attempts), unnest(c.trace_ids)) as listed (job_id, attempt, trace_id)
 join blocks b on b.block_id = any (array[block_of(listed.job_id)]) and b.attempt = listed.attempt
 where c.worker_id = @worker_id::text
-  and case when b.worker_id = c.worker_id and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
+  and case when share_of(b.workers, b.shares, c.worker_id) & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
       then true else false end
 limit @most::int;
 
@@ -240,8 +236,8 @@ from silent
         select
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
         join blocks b on b.block_id = any (array[block_of(had.job_id)]) and b.attempt = had.attempt
-        where case when b.worker_id = c.worker_id
-            and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
+        where case when share_of(b.workers, b.shares, c.worker_id) & ~(b.moved | b.completed)
+                        & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
     )
 )
 update execution_attempts a set

@@ -178,6 +178,59 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 	return items, nil
 }
 
+const AttemptInsertMany = `-- name: AttemptInsertMany :exec
+insert into execution_attempts (
+    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
+    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
+select unnest($1::uuid[]), unnest($2::int[]), unnest($3::uuid[]), $4::text,
+       nullif(unnest($5::int[]), 0), unnest($6::timestamptz[]), unnest($7::boolean[]),
+       nullif(unnest($8::timestamptz[]), '0001-01-01Z'), nullif(unnest($9::timestamptz[]), '0001-01-01Z'),
+       nullif(unnest($10::text[]), ''), unnest($11::json[]), nullif(unnest($12::text[]), ''),
+       nullif(unnest($13::text[]), ''), unnest($14::boolean[]), unnest($15::bigint[]),
+       nullif(unnest($16::bigint[]), 0)
+`
+
+type AttemptInsertManyParams struct {
+	JobIDs             []uuid.UUID
+	Attempts           []int32
+	TraceIDs           []uuid.UUID
+	WorkerID           string
+	TimeoutMss         []int32
+	ClaimedAts         []time.Time
+	CancelsWanted      []bool
+	StartedAts         []time.Time
+	FinishedAts        []time.Time
+	Outcomes           []string
+	Outputs            []json.RawMessage
+	ErrorCodes         []string
+	Messages           []string
+	Retryables         []bool
+	RetryAfterMss      []int64
+	CallbackTimeoutMss []int64
+}
+
+func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) error {
+	_, err := q.db.Exec(ctx, AttemptInsertMany,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.TraceIDs,
+		arg.WorkerID,
+		arg.TimeoutMss,
+		arg.ClaimedAts,
+		arg.CancelsWanted,
+		arg.StartedAts,
+		arg.FinishedAts,
+		arg.Outcomes,
+		arg.Outputs,
+		arg.ErrorCodes,
+		arg.Messages,
+		arg.Retryables,
+		arg.RetryAfterMss,
+		arg.CallbackTimeoutMss,
+	)
+	return err
+}
+
 const AttemptSettleLeft = `-- name: AttemptSettleLeft :many
 with listed as (
     select unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
@@ -272,8 +325,8 @@ from silent
         select
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
         join blocks b on b.block_id = any (array[block_of(had.job_id)]) and b.attempt = had.attempt
-        where case when b.worker_id = c.worker_id
-            and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
+        where case when share_of(b.workers, b.shares, c.worker_id) & ~(b.moved | b.completed)
+                        & (1::bigint << place_of(had.job_id)) <> 0 then true else false end
     )
 )
 update execution_attempts a set
@@ -577,118 +630,6 @@ func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCanc
 	return err
 }
 
-const AttemptsMove = `-- name: AttemptsMove :many
-with input as (
-    select unnest($15::uuid[]) as block_id, unnest($16::int[]) as attempt,
-           unnest($17::bigint[]) as wanted, unnest($18::bigint[]) as chosen, unnest($19::int[]) as before
-), moved as (
-    update blocks b set
-        taken = b.taken | case when $5::boolean then input.wanted else 0 end,
-        moved = b.moved | (input.wanted & case when $5::boolean then ~b.taken
-                                               else (input.chosen | b.cancel_wanted) & b.taken & ~b.completed end)
-    from input
-    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when $5::boolean then input.wanted & ~b.taken <> 0
-               else b.worker_id = $3::text
-                    and input.wanted & (input.chosen | b.cancel_wanted) & b.taken & ~(b.moved | b.completed) <> 0 end
-    returning b.attempt, b.claimed_at, input.wanted, input.before, new.moved & ~old.moved as places, b.cancel_wanted
-)
-insert into execution_attempts (
-    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
-    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
-select ($1::uuid[])[n], attempt, ($2::uuid[])[n], $3, nullif(($4::int[])[n], 0),
-       case when $5::boolean then now() else claimed_at end as claimed_at, cancel_wanted & place.mask <> 0,
-       now() - interval '1 microsecond' * nullif(($6::bigint[])[n], -1),
-       now() - interval '1 microsecond' * nullif(($7::bigint[])[n], -1),
-       nullif(($8::text[])[n], ''), ($9::json[])[n], nullif(($10::text[])[n], ''),
-       nullif(($11::text[])[n], ''), ($12::boolean[])[n], ($13::bigint[])[n],
-       nullif(($14::bigint[])[n], 0)
-from moved
-cross join (select 1::bigint << n as mask, ~(-1::bigint << n) as below from generate_series(0, 63) as n) as place
-cross join lateral (select moved.before + 1 + bit_count((moved.wanted & place.below)::bit(64)) as n) as value
-where moved.places & place.mask <> 0
-returning job_id, attempt, started_at, finished_at, now()::timestamptz as at
-`
-
-type AttemptsMoveParams struct {
-	JobIDs             []uuid.UUID
-	TraceIDs           []uuid.UUID
-	WorkerID           string
-	TimeoutMss         []int32
-	Claims             bool
-	StartedAgos        []int64
-	FinishedAgos       []int64
-	Outcomes           []string
-	Outputs            []json.RawMessage
-	ErrorCodes         []string
-	Messages           []string
-	Retryables         []bool
-	RetryAfterMss      []int64
-	CallbackTimeoutMss []int64
-	BlockIDs           []uuid.UUID
-	BlockAttempts      []int32
-	Wanted             []int64
-	Chosen             []int64
-	Befores            []int32
-}
-
-type AttemptsMoveRow struct {
-	JobID      uuid.UUID
-	Attempt    int32
-	StartedAt  *time.Time
-	FinishedAt *time.Time
-	At         time.Time
-}
-
-// Gives attempts rows of their own, and an outcome if they have one: attempts that nobody has taken, if claims is true,
-// otherwise open ones of this worker. It returns those that it has moved. It moves those wanted ones that are chosen
-// or marked for a cancel. The values of a block's attempts begin behind before, and are in the order of their places.
-func (q *Queries) AttemptsMove(ctx context.Context, arg AttemptsMoveParams) ([]AttemptsMoveRow, error) {
-	rows, err := q.db.Query(ctx, AttemptsMove,
-		arg.JobIDs,
-		arg.TraceIDs,
-		arg.WorkerID,
-		arg.TimeoutMss,
-		arg.Claims,
-		arg.StartedAgos,
-		arg.FinishedAgos,
-		arg.Outcomes,
-		arg.Outputs,
-		arg.ErrorCodes,
-		arg.Messages,
-		arg.Retryables,
-		arg.RetryAfterMss,
-		arg.CallbackTimeoutMss,
-		arg.BlockIDs,
-		arg.BlockAttempts,
-		arg.Wanted,
-		arg.Chosen,
-		arg.Befores,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []AttemptsMoveRow
-	for rows.Next() {
-		var i AttemptsMoveRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.Attempt,
-			&i.StartedAt,
-			&i.FinishedAt,
-			&i.At,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const AttemptsUnmoved = `-- name: AttemptsUnmoved :many
 select listed.job_id::uuid as job_id, listed.attempt::int as attempt,
        coalesce(listed.trace_id, '00000000-0000-0000-0000-000000000000')::uuid as trace_id
@@ -696,7 +637,7 @@ from claims c
 cross join lateral rows from (unnest(c.job_ids), unnest(c.attempts), unnest(c.trace_ids)) as listed (job_id, attempt, trace_id)
 join blocks b on b.block_id = any (array[block_of(listed.job_id)]) and b.attempt = listed.attempt
 where c.worker_id = $1::text
-  and case when b.worker_id = c.worker_id and b.taken & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
+  and case when share_of(b.workers, b.shares, c.worker_id) & ~(b.moved | b.completed) & (1::bigint << place_of(listed.job_id)) <> 0
       then true else false end
 limit $2::int
 `
@@ -737,20 +678,24 @@ const BlocksClaim = `-- name: BlocksClaim :many
 
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts, trace_ids)
-    values ($3::text, $5::bigint, $6::uuid[], $7::int[], $8::uuid[])
+    values ($4::text, $5::bigint, $6::uuid[], $7::int[], $8::uuid[])
 )
-insert into blocks as b (block_id, attempt, worker_id, taken)
-select unnest($1::uuid[]), unnest($2::int[]), $3::text, unnest($4::bigint[])
-on conflict (block_id, attempt) do update set taken = b.taken | excluded.taken
-where b.worker_id = excluded.worker_id and b.taken & excluded.taken = 0
+insert into blocks as b (block_id, attempt, taken, workers, shares)
+select unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), array[$4::text] as workers,
+       array[unnest($3::bigint[])] as shares
+on conflict (block_id, attempt) do update set
+    taken = b.taken | excluded.taken,
+    workers[index_of(b.workers, $4::text)] = $4::text,
+    shares[index_of(b.workers, $4::text)] = share_of(b.workers, b.shares, $4::text) | excluded.taken
+where b.taken & excluded.taken = 0
 returning block_id, attempt
 `
 
 type BlocksClaimParams struct {
 	BlockIDs      []uuid.UUID
 	BlockAttempts []int32
-	WorkerID      string
 	Wanted        []int64
+	WorkerID      string
 	Number        int64
 	JobIDs        []uuid.UUID
 	Attempts      []int32
@@ -765,14 +710,13 @@ type BlocksClaimRow struct {
 // Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
 // (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
 // when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
-// Claims attempts that nobody has taken, in blocks that no other worker has. It returns the blocks that this worker got;
-// of the others it got nothing.
+// Claims attempts that nobody has taken: all of a block, or none. It returns the blocks of which this worker got them.
 func (q *Queries) BlocksClaim(ctx context.Context, arg BlocksClaimParams) ([]BlocksClaimRow, error) {
 	rows, err := q.db.Query(ctx, BlocksClaim,
 		arg.BlockIDs,
 		arg.BlockAttempts,
-		arg.WorkerID,
 		arg.Wanted,
+		arg.WorkerID,
 		arg.Number,
 		arg.JobIDs,
 		arg.Attempts,
@@ -811,8 +755,8 @@ with input as (
         outputs     = b.outputs || ($9::json[])[before + 1 : until]
     from input
     where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when b.worker_id = $10::text and b.taken & input.wanted = input.wanted
-               and (b.moved | b.completed) & input.wanted = 0 then true else false end
+      and case when share_of(b.workers, b.shares, $10::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
+          then true else false end
     returning 1
 )
 select now()::timestamptz as at, count(*)::int as blocks from done
@@ -856,26 +800,8 @@ func (q *Queries) BlocksComplete(ctx context.Context, arg BlocksCompleteParams) 
 	return i, err
 }
 
-const BlocksEnsure = `-- name: BlocksEnsure :exec
-insert into blocks as b (block_id, attempt, worker_id, taken)
-select unnest($1::uuid[]), unnest($2::int[]), $3::text, 0
-on conflict (block_id, attempt) do update set taken = b.taken where false
-`
-
-type BlocksEnsureParams struct {
-	BlockIDs      []uuid.UUID
-	BlockAttempts []int32
-	WorkerID      string
-}
-
-// Makes blocks that are missing, and locks all of them, in the order of their key.
-func (q *Queries) BlocksEnsure(ctx context.Context, arg BlocksEnsureParams) error {
-	_, err := q.db.Exec(ctx, BlocksEnsure, arg.BlockIDs, arg.BlockAttempts, arg.WorkerID)
-	return err
-}
-
 const BlocksGet = `-- name: BlocksGet :many
-select b.block_id, b.attempt, b.worker_id, b.claimed_at, b.taken, b.moved, b.completed, b.cancel_wanted, b.places, b.started_at, b.finished_at, b.outputs
+select b.block_id, b.attempt, b.claimed_at, b.taken, b.workers, b.shares, b.moved, b.completed, b.cancel_wanted, b.places, b.started_at, b.finished_at, b.outputs
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (block_id, attempt)
 join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
 `
@@ -897,9 +823,10 @@ func (q *Queries) BlocksGet(ctx context.Context, arg BlocksGetParams) ([]Block, 
 		if err := rows.Scan(
 			&i.BlockID,
 			&i.Attempt,
-			&i.WorkerID,
 			&i.ClaimedAt,
 			&i.Taken,
+			&i.Workers,
+			&i.Shares,
 			&i.Moved,
 			&i.Completed,
 			&i.CancelWanted,
@@ -907,6 +834,119 @@ func (q *Queries) BlocksGet(ctx context.Context, arg BlocksGetParams) ([]Block, 
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outputs,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksMove = `-- name: BlocksMove :many
+update blocks b
+set moved = b.moved | (input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, $1::text)
+                       & ~b.completed)
+from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::bigint[]), unnest($5::bigint[]))
+    as input (block_id, attempt, wanted, chosen)
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, $1)
+                & ~(b.moved | b.completed) <> 0 then true else false end
+returning b.block_id, b.attempt, (new.moved & ~old.moved)::bigint as places, b.cancel_wanted, b.claimed_at,
+          now()::timestamptz as at
+`
+
+type BlocksMoveParams struct {
+	WorkerID      string
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	Wanted        []int64
+	Chosen        []int64
+}
+
+type BlocksMoveRow struct {
+	BlockID      uuid.UUID
+	Attempt      int32
+	Places       int64
+	CancelWanted int64
+	ClaimedAt    time.Time
+	At           time.Time
+}
+
+// Moves open attempts of this worker to rows of their own: those wanted ones that are chosen or marked for a cancel. It
+// returns those; AttemptInsertMany has to follow.
+func (q *Queries) BlocksMove(ctx context.Context, arg BlocksMoveParams) ([]BlocksMoveRow, error) {
+	rows, err := q.db.Query(ctx, BlocksMove,
+		arg.WorkerID,
+		arg.BlockIDs,
+		arg.BlockAttempts,
+		arg.Wanted,
+		arg.Chosen,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BlocksMoveRow
+	for rows.Next() {
+		var i BlocksMoveRow
+		if err := rows.Scan(
+			&i.BlockID,
+			&i.Attempt,
+			&i.Places,
+			&i.CancelWanted,
+			&i.ClaimedAt,
+			&i.At,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksTake = `-- name: BlocksTake :many
+insert into blocks as b (block_id, attempt, taken, moved)
+select unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), unnest($3::bigint[])
+on conflict (block_id, attempt) do update set
+    taken = b.taken | excluded.taken, moved = b.moved | (excluded.taken & ~b.taken)
+where excluded.taken & ~b.taken <> 0
+returning b.block_id, b.attempt, (new.moved & ~coalesce(old.moved, 0))::bigint as places, now()::timestamptz as at
+`
+
+type BlocksTakeParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	Wanted        []int64
+}
+
+type BlocksTakeRow struct {
+	BlockID uuid.UUID
+	Attempt int32
+	Places  int64
+	At      time.Time
+}
+
+// Takes attempts that nobody has taken, for rows of their own. It returns those; AttemptInsertMany has to follow.
+func (q *Queries) BlocksTake(ctx context.Context, arg BlocksTakeParams) ([]BlocksTakeRow, error) {
+	rows, err := q.db.Query(ctx, BlocksTake, arg.BlockIDs, arg.BlockAttempts, arg.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BlocksTakeRow
+	for rows.Next() {
+		var i BlocksTakeRow
+		if err := rows.Scan(
+			&i.BlockID,
+			&i.Attempt,
+			&i.Places,
+			&i.At,
 		); err != nil {
 			return nil, err
 		}

@@ -14,9 +14,10 @@ import (
 type Block struct {
 	BlockID      uuid.UUID
 	Attempt      int32
-	WorkerID     string
 	ClaimedAt    time.Time
 	Taken        int64
+	Workers      []string
+	Shares       []int64
 	Moved        int64
 	Completed    int64
 	CancelWanted int64
