@@ -104,13 +104,13 @@ func queueMove(b *pgx.Batch, p gen.BlocksMoveParams, rows *[]gen.BlocksMoveRow) 
 		p.WorkerID, p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen)
 }
 
-// movedOf returns those of some attempts that statements have moved, with instants of the database's clock.
-func movedOf(all []moving, rows []gen.BlocksMoveRow) (moved []moving) {
+// movedOf returns those of some attempts that a statement of the instant sent has moved, with instants of the database's
+// clock.
+func movedOf(all []moving, rows []gen.BlocksMoveRow, sent time.Time) (moved []moving) {
 	of := make(map[block]*gen.BlocksMoveRow, len(rows))
 	for i := range rows {
 		of[block{rows[i].BlockID, rows[i].Attempt}] = &rows[i]
 	}
-	now := time.Now()
 	for i := range all {
 		m := all[i]
 		row := of[m.block()]
@@ -119,7 +119,7 @@ func movedOf(all []moving, rows []gen.BlocksMoveRow) (moved []moving) {
 		}
 		row.Places &^= m.mask() // of two orders of an attempt the first one counts
 		m.claimedAt, m.cancelWanted = row.ClaimedAt, row.CancelWanted&m.mask() != 0
-		m.StartedAt, m.FinishedAt = onClock(m.StartedAt, now, row.At), onClock(m.FinishedAt, now, row.At)
+		m.StartedAt, m.FinishedAt = onClock(m.StartedAt, sent, row.At), onClock(m.FinishedAt, sent, row.At)
 		moved = append(moved, m)
 	}
 	return moved
@@ -164,11 +164,14 @@ func (s *Store) move(ctx context.Context, workerID string, all []moving) (moved 
 	}
 	p := moveParams(workerID, all)
 	var rows []gen.BlocksMoveRow
-	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) { queueMove(b, p, &rows) },
-		func(_ pgpool.DB, later *pgpool.Later) error {
-			moved = movedOf(all, rows)
-			return insertAttempts(ctx, later, workerID, moved)
-		})
+	var sent time.Time
+	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+		queueMove(b, p, &rows)
+		sent = time.Now()
+	}, func(_ pgpool.DB, later *pgpool.Later) error {
+		moved = movedOf(all, rows, sent)
+		return insertAttempts(ctx, later, workerID, moved)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), err)
 	}

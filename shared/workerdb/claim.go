@@ -190,12 +190,14 @@ func (s *Store) take(
 	}
 	var rows []gen.BlocksTakeRow
 	var moved []moving
+	var sent time.Time
 	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		if len(open) > 0 {
 			b.Queue(gen.ClaimInsert, claim.WorkerID, claim.Number, claim.JobIDs, claim.Attempts, claim.TraceIDs)
 		}
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.BlocksTakeRow], gen.BlocksTake,
 			of.ids, of.attempts, of.wanted)
+		sent = time.Now()
 	}, func(_ pgpool.DB, later *pgpool.Later) error {
 		places := make([]gen.BlocksMoveRow, len(rows))
 		for i, row := range rows {
@@ -203,7 +205,7 @@ func (s *Store) take(
 				BlockID: row.BlockID, Attempt: row.Attempt, Places: row.Places, ClaimedAt: row.At, At: row.At,
 			}
 		}
-		moved = movedOf(all, places)
+		moved = movedOf(all, places, sent)
 		return insertAttempts(ctx, later, workerID, moved)
 	})
 	taken = make(map[Key]Outcome, len(moved))

@@ -51,6 +51,7 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	var places []gen.BlocksMoveRow
 	var rows []gen.ExecutionAttempt
 	var moved []moving
+	var sent time.Time
 	// WorkerSee and all statements that read travel with BEGIN, the rows of moved attempts with COMMIT. A worker that is
 	// frozen or cut off in between keeps its own row locked, and its attempts cannot be settled as lost until the server
 	// ends its session. WorkerSee comes first: a worker that reaps this one's attempts has locked that row, so WorkerSee
@@ -68,8 +69,9 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 		}
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
 			h.fold.JobIDs, h.fold.Attempts, see.WorkerID)
+		sent = time.Now()
 	}, func(_ pgpool.DB, later *pgpool.Later) error {
-		moved = movedOf(h.all, places)
+		moved = movedOf(h.all, places, sent)
 		return insertAttempts(ctx, later, b.WorkerID, moved)
 	})
 	if err != nil {
