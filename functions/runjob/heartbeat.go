@@ -163,7 +163,7 @@ func (f *Function) heartbeatOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.handBack(tryCtx)
+	return cmp.Or(changed.Failed, f.handBack(tryCtx))
 }
 
 // reap settles the attempts of silent workers and publishes their outcomes.

@@ -1,9 +1,9 @@
 -- What workers may do in their database, and nothing else: before this runs, all rights are taken away.
 
--- The key, worker and timeout of an attempt's row never change.
+-- The key and worker of an attempt's row never change.
 GRANT SELECT, INSERT, DELETE ON execution_attempts TO jobweaver_runjob, jobweaver_pull;
 GRANT UPDATE (
-    started_at, finished_at, outcome, cancel_wanted, output, error_code, error_message, retryable, retry_after_ms,
+    timeout_ms, started_at, finished_at, outcome, cancel_wanted, output, error_code, error_message, retryable, retry_after_ms,
     callback_timeout_ms
 ) ON execution_attempts TO jobweaver_runjob, jobweaver_pull;
 GRANT SELECT, INSERT, DELETE ON blocks TO jobweaver_runjob, jobweaver_pull;

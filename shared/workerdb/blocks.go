@@ -35,8 +35,8 @@ func (k Key) compareInBlocks(other Key) int {
 		cmp.Compare(jobevent.PlaceInBlock(k.JobID), jobevent.PlaceInBlock(other.JobID)))
 }
 
-// blocks are columns that name attempts by their blocks, with a bit for each. The values of the attempts of a block are
-// behind before, up to until, in columns of the same attempts.
+// blocks are columns that name attempts by their blocks, with a bit for each. The values of a block are those from before
+// to until, without it, in columns of the same attempts.
 type blocks struct {
 	ids             []uuid.UUID
 	attempts        []int32
@@ -77,7 +77,6 @@ func blocksOfKeys(keys []Key) blocks {
 type moving struct {
 	Outcome
 	timeoutMs    int
-	claimedAt    time.Time
 	cancelWanted bool
 	waits        bool // it is moved only if it is marked for a cancel
 }
@@ -98,10 +97,34 @@ func moveParams(workerID string, all []moving) gen.BlocksMoveParams {
 	}
 }
 
-// queueMove queues BlocksMove.
-func queueMove(b *pgx.Batch, p gen.BlocksMoveParams, rows *[]gen.BlocksMoveRow) {
-	pgpool.QueueMany(b, rows, pgx.RowToStructByPos[gen.BlocksMoveRow], gen.BlocksMove,
-		p.WorkerID, p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen)
+// move gives open attempts of a worker rows of their own, and returns those that it has moved.
+func (s *Store) move(ctx context.Context, workerID string, all []moving) (moved []moving, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	moved, err = s.moveAs(ctx, moveParams(workerID, all), all, func(*pgx.Batch) {})
+	if err != nil {
+		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), err)
+	}
+	return moved, nil
+}
+
+// moveAs moves attempts in one transaction, after the statements that first queues.
+func (s *Store) moveAs(
+	ctx context.Context, p gen.BlocksMoveParams, all []moving, first func(*pgx.Batch),
+) (moved []moving, err error) {
+	var rows []gen.BlocksMoveRow
+	var sent time.Time
+	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+		first(b)
+		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.BlocksMoveRow], gen.BlocksMove,
+			p.BlockIDs, p.BlockAttempts, p.Wanted, p.Chosen, p.Takes, p.WorkerID)
+		sent = time.Now()
+	}, func(_ pgpool.DB, later *pgpool.Later) error {
+		moved = movedOf(all, rows, sent)
+		return insertAttempts(ctx, later, p.WorkerID, moved)
+	})
+	return moved, err
 }
 
 // movedOf returns those of some attempts that a statement of the instant sent has moved, with instants of the database's
@@ -118,8 +141,10 @@ func movedOf(all []moving, rows []gen.BlocksMoveRow, sent time.Time) (moved []mo
 			continue
 		}
 		row.Places &^= m.mask() // of two orders of an attempt the first one counts
-		m.claimedAt, m.cancelWanted = row.ClaimedAt, row.CancelWanted&m.mask() != 0
-		m.StartedAt, m.FinishedAt = onClock(m.StartedAt, sent, row.At), onClock(m.FinishedAt, sent, row.At)
+		m.cancelWanted = row.CancelWanted&m.mask() != 0
+		if m.StartedAt = onClock(m.StartedAt, sent, row.At); m.Kind != "" {
+			m.FinishedAt = onClock(cmp.Or(m.FinishedAt, sent), sent, row.At)
+		}
 		moved = append(moved, m)
 	}
 	return moved
@@ -141,7 +166,7 @@ func insertAttempts(ctx context.Context, db pgpool.DB, workerID string, moved []
 	n := len(moved)
 	p := gen.AttemptInsertManyParams{
 		WorkerID: workerID, JobIDs: make([]uuid.UUID, n), Attempts: make([]int32, n), TraceIDs: make([]uuid.UUID, n),
-		TimeoutMss: make([]int32, n), ClaimedAts: make([]time.Time, n), CancelsWanted: make([]bool, n),
+		TimeoutMss: make([]int32, n), CancelsWanted: make([]bool, n),
 		StartedAts: make([]time.Time, n), FinishedAts: make([]time.Time, n), Outcomes: make([]string, n),
 		Outputs: make([]json.RawMessage, n), ErrorCodes: make([]string, n), Messages: make([]string, n),
 		Retryables: make([]bool, n), RetryAfterMss: make([]int64, n), CallbackTimeoutMss: make([]int64, n),
@@ -149,7 +174,7 @@ func insertAttempts(ctx context.Context, db pgpool.DB, workerID string, moved []
 	for i := range moved {
 		m := &moved[i]
 		p.JobIDs[i], p.Attempts[i], p.TraceIDs[i], p.TimeoutMss[i] = m.JobID, int32(m.Attempt), m.TraceID, int32(m.timeoutMs)
-		p.ClaimedAts[i], p.CancelsWanted[i], p.StartedAts[i], p.FinishedAts[i] = m.claimedAt, m.cancelWanted, m.StartedAt, m.FinishedAt
+		p.CancelsWanted[i], p.StartedAts[i], p.FinishedAts[i] = m.cancelWanted, m.StartedAt, m.FinishedAt
 		p.Outcomes[i], p.Outputs[i], p.ErrorCodes[i], p.Messages[i] = string(m.Kind), m.Output, m.ErrorCode, m.Message
 		p.Retryables[i], p.RetryAfterMss[i] = m.Retryable, m.RetryAfter.Milliseconds()
 		p.CallbackTimeoutMss[i] = m.CallbackTimeout.Milliseconds()
@@ -157,42 +182,19 @@ func insertAttempts(ctx context.Context, db pgpool.DB, workerID string, moved []
 	return gen.New(db).AttemptInsertMany(ctx, p)
 }
 
-// move gives open attempts of a worker rows of their own, and returns those that it has moved.
-func (s *Store) move(ctx context.Context, workerID string, all []moving) (moved []moving, err error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	p := moveParams(workerID, all)
-	var rows []gen.BlocksMoveRow
-	var sent time.Time
-	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
-		queueMove(b, p, &rows)
-		sent = time.Now()
-	}, func(_ pgpool.DB, later *pgpool.Later) error {
-		moved = movedOf(all, rows, sent)
-		return insertAttempts(ctx, later, workerID, moved)
-	})
+// moveListed gives open attempts in a worker's claims rows of their own, so that they can be settled one by one. It
+// reports whether some may be left.
+func (s *Store) moveListed(ctx context.Context, workerID string) (more bool, err error) {
+	rows, err := s.q.AttemptsUnmoved(ctx, gen.AttemptsUnmovedParams{WorkerID: workerID, Most: maxReaped})
 	if err != nil {
-		return nil, fmt.Errorf("give %d attempts rows: %w", len(all), err)
+		return false, fmt.Errorf("read open attempts of worker %s: %w", workerID, pgpool.Classify(err))
 	}
-	return moved, nil
-}
-
-// moveListed gives the open attempts in a worker's claims rows of their own, so that they can be settled one by one.
-func (s *Store) moveListed(ctx context.Context, workerID string) error {
-	for {
-		rows, err := s.q.AttemptsUnmoved(ctx, gen.AttemptsUnmovedParams{WorkerID: workerID, Most: maxReaped})
-		if err != nil {
-			return fmt.Errorf("read open attempts of worker %s: %w", workerID, pgpool.Classify(err))
-		}
-		all := make([]moving, len(rows))
-		for i, row := range rows {
-			all[i].Key, all[i].TraceID = Key{row.JobID, int(row.Attempt)}, row.TraceID
-		}
-		if _, err := s.move(ctx, workerID, all); err != nil || len(rows) < maxReaped {
-			return err
-		}
+	all := make([]moving, len(rows))
+	for i, row := range rows {
+		all[i].Key, all[i].TraceID = Key{row.JobID, int(row.Attempt)}, row.TraceID
 	}
+	_, err = s.move(ctx, workerID, all)
+	return len(rows) == maxReaped, err
 }
 
 // get returns what is known of attempts. That of an open attempt has no kind. That of one in a block has no trace.

@@ -24,24 +24,40 @@ type Checkpoint struct {
 // attempt that is missing is over, or another worker's: it has saved nothing.
 // Why checkpoints are not in events: docs/decisions/workers.md#checkpoints-lie-in-the-workers-database
 func (s *Store) SaveCheckpoints(ctx context.Context, workerID string, all []Checkpoint) (map[Key]bool, error) {
-	p, rows := gen.CheckpointSaveManyParams{WorkerID: workerID}, make([]moving, len(all))
-	for i, c := range all {
-		rows[i] = moving{Outcome: Outcome{Key: c.Key, TraceID: c.TraceID}, timeoutMs: c.TimeoutMs}
+	open := make(map[Key]bool, len(all))
+	if err := s.saveCheckpoints(ctx, workerID, all, open); err != nil || len(open) == len(all) {
+		return open, err
+	}
+	var rest []Checkpoint
+	var rows []moving
+	for _, c := range all {
+		if !open[c.Key] {
+			rest = append(rest, c)
+			rows = append(rows, moving{Outcome: Outcome{Key: c.Key, TraceID: c.TraceID}, timeoutMs: c.TimeoutMs})
+		}
+	}
+	moved, err := s.move(ctx, workerID, rows)
+	if err != nil || len(moved) == 0 {
+		return open, err
+	}
+	return open, s.saveCheckpoints(ctx, workerID, rest, open)
+}
+
+// saveCheckpoints saves checkpoints of open attempts that have rows, and notes these.
+func (s *Store) saveCheckpoints(ctx context.Context, workerID string, all []Checkpoint, open map[Key]bool) error {
+	p := gen.CheckpointSaveManyParams{WorkerID: workerID}
+	for _, c := range all {
 		p.JobIDs, p.Attempts = append(p.JobIDs, c.JobID), append(p.Attempts, int32(c.Attempt))
 		p.Numbers, p.Datas = append(p.Numbers, c.Number), append(p.Datas, c.Data)
 	}
-	if _, err := s.move(ctx, workerID, rows); err != nil {
-		return nil, err
-	}
-	saved, err := s.q.CheckpointSaveMany(ctx, p)
+	rows, err := s.q.CheckpointSaveMany(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("save %d checkpoints: %w", len(all), pgpool.Classify(err))
+		return fmt.Errorf("save %d checkpoints: %w", len(all), pgpool.Classify(err))
 	}
-	open := make(map[Key]bool, len(saved))
-	for _, row := range saved {
+	for _, row := range rows {
 		open[Key{row.JobID, int(row.Attempt)}] = true
 	}
-	return open, nil
+	return nil
 }
 
 // Checkpoints returns the checkpoints of jobs. A job without one is missing.

@@ -75,7 +75,7 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 		return claims, nil
 	}
 	if rest, err = s.claimApart(ctx, workerID, orders, rest, claims); err != nil {
-		return nil, fmt.Errorf("claim %d attempts: %w", len(rest), err)
+		return nil, fmt.Errorf("claim %d attempts: %w", len(orders), err)
 	}
 	return claims, s.lookUp(ctx, workerID, orders, rest, claims)
 }
@@ -86,7 +86,8 @@ type indexed struct {
 	at int
 }
 
-// unstarted returns the outcome of an order whose attempt must not start, by an instant of the database's clock.
+// unstarted returns the outcome, without its instant, of an order whose attempt must not start, by an instant of the
+// database's clock.
 func (o *Order) unstarted(at time.Time) (Outcome, bool) {
 	outcome := Outcome{Key: o.Key, TraceID: o.TraceID}
 	switch {
@@ -97,7 +98,7 @@ func (o *Order) unstarted(at time.Time) (Outcome, bool) {
 	default:
 		return outcome, false
 	}
-	outcome.Kind, outcome.FinishedAt = jobevent.KindCancelled, time.Now()
+	outcome.Kind = jobevent.KindCancelled
 	return outcome, true
 }
 
@@ -182,31 +183,18 @@ func (s *Store) claimApart(
 func (s *Store) take(
 	ctx context.Context, workerID string, orders []Order, open []indexed, all []moving,
 ) (taken map[Key]Outcome, err error) {
-	_, of := blocksOf(all, func(m *moving) Key { return m.Key })
+	p := moveParams(workerID, all)
+	p.Takes = true
 	claim := gen.ClaimInsertParams{WorkerID: workerID}
 	if len(open) > 0 {
 		claim.Number = s.claims.Add(1)
 		claim.JobIDs, claim.Attempts, claim.TraceIDs = listed(open, orders)
 	}
-	var rows []gen.BlocksTakeRow
-	var moved []moving
-	var sent time.Time
-	err = pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+	moved, err := s.moveAs(ctx, p, all, func(b *pgx.Batch) {
 		if len(open) > 0 {
 			b.Queue(gen.ClaimInsert, claim.WorkerID, claim.Number, claim.JobIDs, claim.Attempts, claim.TraceIDs)
 		}
-		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.BlocksTakeRow], gen.BlocksTake,
-			of.ids, of.attempts, of.wanted)
-		sent = time.Now()
-	}, func(_ pgpool.DB, later *pgpool.Later) error {
-		places := make([]gen.BlocksMoveRow, len(rows))
-		for i, row := range rows {
-			places[i] = gen.BlocksMoveRow{
-				BlockID: row.BlockID, Attempt: row.Attempt, Places: row.Places, ClaimedAt: row.At, At: row.At,
-			}
-		}
-		moved = movedOf(all, places, sent)
-		return insertAttempts(ctx, later, workerID, moved)
+		b.Queue(gen.BlocksEnsure, p.BlockIDs, p.BlockAttempts)
 	})
 	taken = make(map[Key]Outcome, len(moved))
 	for i := range moved {

@@ -2,6 +2,7 @@ package workerdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,9 @@ type Changed struct {
 	// the worker is silent. It can differ from the time by the process's clock: the database's clock may have been
 	// stepped, or this machine may have been suspended.
 	Unseen time.Duration
+
+	// Failed is why the starts of attempts without a row were not written, and their marks for a cancel not read.
+	Failed error
 }
 
 // Heartbeat writes that the worker is live, which attempts it holds, and the starts of those that have run for a while.
@@ -48,32 +52,23 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	see := gen.WorkerSeeParams{WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free)}
 	h := heldParams(b)
 	var unseen int64
-	var places []gen.BlocksMoveRow
 	var rows []gen.ExecutionAttempt
-	var moved []moving
-	var sent time.Time
-	// WorkerSee and all statements that read travel with BEGIN, the rows of moved attempts with COMMIT. A worker that is
-	// frozen or cut off in between keeps its own row locked, and its attempts cannot be settled as lost until the server
-	// ends its session. WorkerSee comes first: a worker that reaps this one's attempts has locked that row, so WorkerSee
-	// waits for it, and AttemptChangedMany then reads the outcomes.
+	// All statements travel with BEGIN, and COMMIT follows. A worker that is frozen or cut off in between keeps its own
+	// row locked, and its attempts cannot be settled as lost until the server ends its session. WorkerSee comes first: a
+	// worker that reaps this one's attempts has locked that row, so WorkerSee waits for it, and AttemptChangedMany then
+	// reads the outcomes. No other statement waits for a lock: a worker that shares a block may be frozen, too.
 	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
 		b.Queue(gen.ClaimsFold, see.WorkerID, h.fold.JobIDs, h.fold.Attempts, h.fold.TraceIDs, h.fold.Answered)
-		if len(h.all) == 0 {
-			return
-		}
-		queueMove(b, h.move, &places)
 		if len(h.running.JobIDs) > 0 {
-			b.Queue(gen.AttemptStartMany, h.running.JobIDs, h.running.Attempts, h.running.StartedAgos, see.WorkerID,
-				h.running.Lease)
+			b.Queue(gen.AttemptStartMany, h.running.JobIDs, h.running.Attempts, h.running.StartedAgos, h.running.TimeoutMss,
+				see.WorkerID, h.running.Lease)
 		}
-		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
-			h.fold.JobIDs, h.fold.Attempts, see.WorkerID)
-		sent = time.Now()
-	}, func(_ pgpool.DB, later *pgpool.Later) error {
-		moved = movedOf(h.all, places, sent)
-		return insertAttempts(ctx, later, b.WorkerID, moved)
-	})
+		if len(h.all) > 0 {
+			pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
+				h.fold.JobIDs, h.fold.Attempts, see.WorkerID)
+		}
+	}, func(pgpool.DB, *pgpool.Later) error { return nil })
 	if err != nil {
 		return Changed{}, fmt.Errorf("write heartbeat of worker %s: %w", b.WorkerID, err)
 	}
@@ -85,6 +80,8 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 			changed.CancelWanted = append(changed.CancelWanted, keyOf(row))
 		}
 	}
+	var moved []moving
+	moved, changed.Failed = s.move(ctx, see.WorkerID, h.all)
 	for i := range moved {
 		if moved[i].cancelWanted {
 			changed.CancelWanted = append(changed.CancelWanted, moved[i].Key)
@@ -97,7 +94,6 @@ func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 type heldColumns struct {
 	all     []moving
 	fold    gen.ClaimsFoldParams
-	move    gen.BlocksMoveParams
 	running gen.AttemptStartManyParams
 }
 
@@ -112,7 +108,6 @@ func heldParams(b Heartbeat) (h heldColumns) {
 	h.running.Lease = lease
 	h.fold.Answered, h.fold.JobIDs, h.fold.Attempts = b.Answered, []uuid.UUID{}, []int32{}
 	h.fold.TraceIDs = []uuid.UUID{}
-	h.move = moveParams(b.WorkerID, h.all)
 	for _, held := range h.all {
 		h.fold.JobIDs, h.fold.Attempts = append(h.fold.JobIDs, held.JobID), append(h.fold.Attempts, int32(held.Key.Attempt))
 		h.fold.TraceIDs = append(h.fold.TraceIDs, held.TraceID)
@@ -120,6 +115,7 @@ func heldParams(b Heartbeat) (h heldColumns) {
 			h.running.JobIDs = append(h.running.JobIDs, held.JobID)
 			h.running.Attempts = append(h.running.Attempts, int32(held.Key.Attempt))
 			h.running.StartedAgos = append(h.running.StartedAgos, ago(now, held.StartedAt))
+			h.running.TimeoutMss = append(h.running.TimeoutMss, int32(held.timeoutMs))
 		}
 	}
 	return h
@@ -131,16 +127,13 @@ func heldParams(b Heartbeat) (h heldColumns) {
 // clock, all workers look silent. The caller publishes the outcomes that Reap returns.
 func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
 	outcomes, err := s.reapSilent(ctx, workerID)
-	if err != nil {
-		return outcomes, err
-	}
-	overdue, err := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{
+	overdue, overdueErr := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{
 		Silence: Silence, Lease: lease, MaxAttempts: maxReaped,
 	})
-	if err != nil {
-		return outcomes, fmt.Errorf("settle overdue attempts: %w", pgpool.Classify(err))
+	if overdueErr != nil {
+		err = errors.Join(err, fmt.Errorf("settle overdue attempts: %w", pgpool.Classify(overdueErr)))
 	}
-	return append(outcomes, outcomesOf(overdue)...), nil
+	return append(outcomes, outcomesOf(overdue)...), err
 }
 
 // reapSilent settles attempts of silent workers.
@@ -154,18 +147,18 @@ func (s *Store) reapSilent(ctx context.Context, workerID string) ([]Outcome, err
 	if len(silent) == 0 {
 		return nil, nil
 	}
+	var failed error
 	for _, id := range silent {
-		if err := s.moveListed(ctx, id); err != nil {
-			return nil, err
-		}
+		_, err := s.moveListed(ctx, id)
+		failed = errors.Join(failed, err)
 	}
 	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
 		Silence: Silence, HalfSilence: Silence / 2, ReaperID: workerID, MaxAttempts: maxReaped,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
+		failed = errors.Join(failed, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err)))
 	}
-	return outcomesOf(lost), nil
+	return outcomesOf(lost), failed
 }
 
 // FreeElsewhere returns the number of free slots of the other live workers, by queue.

@@ -268,3 +268,49 @@ func TestAWorkerThatFreezesWithinItsHeartbeatIsReaped(t *testing.T) {
 		}
 	}
 }
+
+// A worker that was silent wakes between the move of its attempts and their loss, and hangs.
+func TestAnAttemptThatAnotherWorkerMovedHasATimeout(t *testing.T) {
+	f := open(t)
+	a := order()
+	f.heartbeat("w1")
+	f.claim("w1", a)
+	f.exec(workerdbtest.MoveAll)
+	f.exec("UPDATE execution_attempts SET timeout_ms = NULL")
+	f.heartbeat("w1", workerdb.Held{Key: a.Key, TimeoutMs: 1000, StartedAt: time.Now().Add(-17 * time.Second)})
+	if got := f.reap(); len(got) != 1 || got[0].ErrorCode != "WORKER.TIMEOUT" {
+		t.Errorf("reaped %+v", got)
+	}
+}
+
+// Another worker that shares a block is frozen while it has the block locked.
+func TestAHeartbeatDoesNotWaitForABlock(t *testing.T) {
+	f := open(t)
+	a := order()
+	f.heartbeat("w1")
+	f.claim("w1", a)
+	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0")
+		if err == nil {
+			_, err = tx.Exec(t.Context(), "SELECT FROM blocks FOR UPDATE")
+		}
+		if err != nil {
+			return err
+		}
+		changed := f.heartbeat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Second)})
+		if changed.Failed == nil {
+			t.Error("the attempt was moved")
+		}
+		f.silence("w1", 11*time.Second) // fails if the heartbeat's transaction is open
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed := f.heartbeat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Second)}); changed.Failed != nil {
+		t.Error(changed.Failed)
+	}
+	if n := f.count("SELECT count(*) FROM execution_attempts WHERE started_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d attempts with a start", n)
+	}
+}

@@ -40,6 +40,9 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 	for _, i := range rest {
 		outcome := found[settled[i].Key]
 		outcome.TraceID = settled[i].TraceID
+		if outcome.WorkerID == workerID {
+			outcome.RanBy = settled[i].RanBy
+		}
 		settled[i] = outcome
 	}
 	return settled, nil
@@ -56,9 +59,9 @@ func (s *Store) settleApart(ctx context.Context, workerID string, outcomes []Out
 	if err != nil {
 		return nil, err
 	}
-	settled := make(map[Key]gen.AttemptSettleManyRow, len(some))
-	for i := range moved {
-		settled[moved[i].Key] = gen.AttemptSettleManyRow{StartedAt: &moved[i].StartedAt, FinishedAt: &moved[i].FinishedAt}
+	settled := make(map[Key]Outcome, len(some))
+	for _, m := range moved {
+		settled[m.Key] = m.Outcome
 	}
 	var part []Outcome
 	for _, i := range some {
@@ -72,17 +75,18 @@ func (s *Store) settleApart(ctx context.Context, workerID string, outcomes []Out
 			return nil, fmt.Errorf("settle %d attempts: %w", len(part), pgpool.Classify(err))
 		}
 		for _, row := range rows {
-			settled[Key{row.JobID, int(row.Attempt)}] = row
+			settled[Key{row.JobID, int(row.Attempt)}] = Outcome{
+				StartedAt: nullable.Value(row.StartedAt), FinishedAt: nullable.Value(row.FinishedAt),
+			}
 		}
 	}
 	for _, i := range some {
 		o := &outcomes[i]
-		row, ok := settled[o.Key]
-		if !ok {
+		if at, ok := settled[o.Key]; ok {
+			o.StartedAt, o.FinishedAt, o.WorkerID = at.StartedAt, at.FinishedAt, workerID
+		} else {
 			left = append(left, i)
-			continue
 		}
-		o.StartedAt, o.FinishedAt, o.WorkerID = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt), workerID
 	}
 	return left, nil
 }
@@ -98,12 +102,13 @@ func (o Outcome) plain() bool {
 const (
 	// soon is how long an attempt runs before a heartbeat gives it a row, which has its start.
 	soon = 100 * time.Millisecond
-	// smallOutput bounds the outputs in a block: each statement that completes attempts of the block writes them again.
-	smallOutput = 1 << 10
+	// smallOutput bounds the outputs in a block, in bytes: each statement that completes attempts of the block writes all of
+	// them again, and in the worst case there are 64 such statements.
+	smallOutput = 64
 )
 
 // complete writes the plain outcomes of attempts that have no rows of their own, and returns the indexes of the outcomes
-// that are left. If a block does not have all of its attempts open, all are left.
+// that are left. If not all of them are open in a block, those of the block are left.
 func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcome) (rest []int, err error) {
 	plain := make([]int, 0, len(outcomes))
 	for i := range outcomes {
@@ -121,19 +126,25 @@ func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcom
 	if err != nil {
 		return nil, err
 	}
-	if int(done.Blocks) < len(p.BlockIDs) || len(p.Places) < len(plain) {
-		return append(rest, plain...), nil
+	at := make(map[block]time.Time, len(done))
+	for _, row := range done {
+		at[block{row.BlockID, row.Attempt}] = row.At
 	}
-	for at, i := range plain {
+	for n, i := range plain {
 		o := &outcomes[i]
-		o.StartedAt = done.At.Add(-time.Duration(p.StartedAgos[at]) * time.Microsecond)
-		o.FinishedAt = done.At.Add(-time.Duration(p.FinishedAgos[at]) * time.Microsecond)
+		now, ok := at[o.block()]
+		if !ok {
+			rest = append(rest, i)
+			continue
+		}
+		o.StartedAt = now.Add(-time.Duration(p.StartedAgos[n]) * time.Microsecond)
+		o.FinishedAt = now.Add(-time.Duration(p.FinishedAgos[n]) * time.Microsecond)
 		o.WorkerID = workerID
 	}
 	return rest, nil
 }
 
-// completeParams returns the columns of plain outcomes, and sorts these.
+// completeParams returns the columns of plain outcomes, one an attempt, and sorts these.
 func completeParams(workerID string, outcomes []Outcome, plain []int) gen.BlocksCompleteParams {
 	unique, of := blocksOf(plain, func(i *int) Key { return outcomes[*i].Key })
 	n := len(unique)
@@ -176,8 +187,11 @@ func settleParams(workerID string, outcomes []Outcome) gen.AttemptSettleManyPara
 // Leave writes that a worker has stopped. It settles the worker's open attempts as interrupted, such as those of a
 // claim without an answer, and returns their outcomes, which the caller publishes.
 func (s *Store) Leave(ctx context.Context, workerID string) ([]Outcome, error) {
-	if err := s.moveListed(ctx, workerID); err != nil {
-		return nil, err
+	for more := true; more; {
+		var err error
+		if more, err = s.moveListed(ctx, workerID); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := s.q.AttemptSettleLeft(ctx, workerID)
 	if err != nil {

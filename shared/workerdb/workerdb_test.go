@@ -240,3 +240,29 @@ func TestImpossibleInputIsInvalid(t *testing.T) {
 		t.Errorf("settle: %v", err)
 	}
 }
+
+// One attempt of a block is not open any more: the others complete all the same, and keep the pull worker that ran them.
+func TestAnAttemptThatIsOverHoldsUpNoOther(t *testing.T) {
+	f := open(t)
+	id := uuid.Must(uuid.NewV7())
+	var outcomes []workerdb.Outcome
+	for place := range 3 {
+		o := order()
+		o.JobID = jobevent.InBlock(id, place)
+		f.claim("w1", o)
+		now := time.Now()
+		outcomes = append(outcomes, workerdb.Outcome{
+			Key: o.Key, TraceID: o.TraceID, RanBy: "puller", Kind: workerdb.Completed, StartedAt: now, FinishedAt: now,
+		})
+	}
+	f.settle("w1", outcomes[1])
+	settled, err := f.store.Settle(t.Context(), "w1", outcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range settled {
+		if o.Key != outcomes[i].Key || o.Kind != workerdb.Completed || o.RanBy != "puller" || o.WorkerID != "w1" {
+			t.Errorf("%+v", o)
+		}
+	}
+}

@@ -225,7 +225,7 @@ func (h *fixture) outcomes() []string {
 	h.t.Helper()
 	list, err := texts(h.t.Context(), h.urls.Worker, `
 		select job_id || '.' || attempt || ' ' || coalesce(outcome, 'open') || ' ' || worker_id
-		from attempts order by claimed_at, job_id, attempt`)
+		from attempts order by finished_at, job_id, attempt`)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -18,14 +18,11 @@ on conflict (block_id, attempt) do update set
 where b.taken & excluded.taken = 0
 returning block_id, attempt;
 
--- name: BlocksTake :many
--- Takes attempts that nobody has taken, for rows of their own. It returns those; AttemptInsertMany has to follow.
-insert into blocks as b (block_id, attempt, taken, moved)
-select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), unnest(@wanted::bigint[])
-on conflict (block_id, attempt) do update set
-    taken = b.taken | excluded.taken, moved = b.moved | (excluded.taken & ~b.taken)
-where excluded.taken & ~b.taken <> 0
-returning b.block_id, b.attempt, (new.moved & ~coalesce(old.moved, 0))::bigint as places, now()::timestamptz as at;
+-- name: BlocksEnsure :exec
+-- Makes blocks that are missing, and locks all of them, in the order of their key.
+insert into blocks as b (block_id, attempt, taken)
+select unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), 0
+on conflict (block_id, attempt) do update set taken = b.taken where false;
 
 -- name: BlocksGet :many
 select b.*
@@ -33,25 +30,33 @@ from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[])) as i
 join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt;
 
 -- name: BlocksMove :many
--- Moves open attempts of this worker to rows of their own: those wanted ones that are chosen or marked for a cancel. It
--- returns those; AttemptInsertMany has to follow.
-update blocks b
-set moved = b.moved | (input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, @worker_id::text)
-                       & ~b.completed)
-from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), unnest(@chosen::bigint[]))
-    as input (block_id, attempt, wanted, chosen)
-where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-  and case when input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, @worker_id)
-                & ~(b.moved | b.completed) <> 0 then true else false end
-returning b.block_id, b.attempt, (new.moved & ~old.moved)::bigint as places, b.cancel_wanted, b.claimed_at,
-          now()::timestamptz as at;
+-- Moves attempts to rows of their own: wanted ones that nobody has taken, if takes is true; otherwise open ones of this
+-- worker that are chosen or marked for a cancel. It returns those; AttemptInsertMany has to follow.
+with found as (
+    select b.block_id, b.attempt, b.cancel_wanted, moving.places
+    from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]), unnest(@chosen::bigint[]))
+        as input (block_id, attempt, wanted, chosen)
+    join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+    cross join lateral (
+        select case when @takes::boolean then input.wanted & ~b.taken
+                    else input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, @worker_id::text)
+                         & ~(b.moved | b.completed) end as places
+    ) as moving
+    where case when moving.places <> 0 then true else false end
+    order by input.block_id, input.attempt
+    for update of b
+)
+update blocks b set taken = b.taken | found.places, moved = b.moved | found.places
+from found
+where b.block_id = any (array[found.block_id]) and b.attempt = found.attempt
+returning b.block_id, b.attempt, found.places::bigint as places, found.cancel_wanted, now()::timestamptz as at;
 
 -- name: AttemptInsertMany :exec
 insert into execution_attempts (
-    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
-    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
+    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
+    error_message, retryable, retry_after_ms, callback_timeout_ms)
 select unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@trace_ids::uuid[]), @worker_id::text,
-       nullif(unnest(@timeout_mss::int[]), 0), unnest(@claimed_ats::timestamptz[]), unnest(@cancels_wanted::boolean[]),
+       nullif(unnest(@timeout_mss::int[]), 0), unnest(@cancels_wanted::boolean[]),
        nullif(unnest(@started_ats::timestamptz[]), '0001-01-01Z'), nullif(unnest(@finished_ats::timestamptz[]), '0001-01-01Z'),
        nullif(unnest(@outcomes::text[]), ''), unnest(@outputs::json[]), nullif(unnest(@error_codes::text[]), ''),
        nullif(unnest(@messages::text[]), ''), unnest(@retryables::boolean[]), unnest(@retry_after_mss::bigint[]),
@@ -87,28 +92,26 @@ update execution_attempts a set cancel_wanted = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt;
 
--- name: BlocksComplete :one
--- Completes open attempts of this worker that have no row of their own: all of a block, or none. It returns of how many
--- blocks. The values of a block's attempts are those behind before up to until, in the order of their places.
+-- name: BlocksComplete :many
+-- Completes open attempts of this worker that have no row of their own: all wanted ones of a block, or none. It returns
+-- the blocks in which it did. The values of a block are the elements before + 1 to until of the arrays, by place.
 with input as (
     select unnest(@block_ids::uuid[]) as block_id, unnest(@block_attempts::int[]) as attempt,
            unnest(@wanted::bigint[]) as wanted, unnest(@befores::int[]) as before, unnest(@untils::int[]) as until
-), done as (
-    update blocks b set
-        completed   = b.completed | input.wanted,
-        places      = b.places || (@places::smallint[])[before + 1 : until],
-        started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
-                                            from unnest((@started_agos::bigint[])[before + 1 : until]) as ago),
-        finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
-                                             from unnest((@finished_agos::bigint[])[before + 1 : until]) as ago),
-        outputs     = b.outputs || (@outputs::json[])[before + 1 : until]
-    from input
-    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when share_of(b.workers, b.shares, @worker_id::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
-          then true else false end
-    returning 1
 )
-select now()::timestamptz as at, count(*)::int as blocks from done;
+update blocks b set
+    completed   = b.completed | input.wanted,
+    places      = b.places || (@places::smallint[])[before + 1 : until],
+    started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
+                                        from unnest((@started_agos::bigint[])[before + 1 : until]) as ago),
+    finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
+                                         from unnest((@finished_agos::bigint[])[before + 1 : until]) as ago),
+    outputs     = b.outputs || (@outputs::json[])[before + 1 : until]
+from input
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when share_of(b.workers, b.shares, @worker_id::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
+      then true else false end
+returning b.block_id, b.attempt, now()::timestamptz as at;
 
 -- name: AttemptSettleMany :many
 -- Only the worker that holds an open attempt can settle it. An outcome is never overwritten.
@@ -145,18 +148,19 @@ returning a.job_id, a.attempt, a.started_at, a.finished_at;
 -- A heartbeat writes when each running attempt started: other workers count its timeout from that instant. Only the
 -- worker's own clock measures how long the attempt has run. If the start in the row is more than a lease off, the
 -- database's clock has been stepped, and the start is written again. Rows that are being settled at this moment are
--- skipped.
+-- skipped. Nor does a row have its timeout if another worker, for which this one was silent, has moved the attempt.
 with running as (
-    select a.job_id, a.attempt, input.ago
-    from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]))
-        as input (job_id, attempt, ago)
+    select a.job_id, a.attempt, input.ago, input.timeout_ms
+    from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]), unnest(@timeout_mss::int[]))
+        as input (job_id, attempt, ago, timeout_ms)
     join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.worker_id = @worker_id::text and a.outcome is null
         and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
                      not between - @lease::interval and @lease::interval, true) then true else false end
     for update of a skip locked
 )
-update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
+update execution_attempts a set
+    started_at = now() - interval '1 microsecond' * running.ago, timeout_ms = coalesce(a.timeout_ms, nullif(running.timeout_ms, 0))
 from running
 where a.job_id = any (array[running.job_id]) and a.attempt = running.attempt;
 

@@ -14,7 +14,7 @@ import (
 )
 
 const AttemptChangedMany = `-- name: AttemptChangedMany :many
-select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 where a.outcome is not null or a.cancel_wanted or a.worker_id <> $3::text
@@ -42,7 +42,6 @@ func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedMany
 			&i.TraceID,
 			&i.WorkerID,
 			&i.TimeoutMs,
-			&i.ClaimedAt,
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outcome,
@@ -131,7 +130,7 @@ func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldPara
 }
 
 const AttemptGetMany = `-- name: AttemptGetMany :many
-select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+select a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 `
@@ -156,7 +155,6 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 			&i.TraceID,
 			&i.WorkerID,
 			&i.TimeoutMs,
-			&i.ClaimedAt,
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outcome,
@@ -180,14 +178,14 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 
 const AttemptInsertMany = `-- name: AttemptInsertMany :exec
 insert into execution_attempts (
-    job_id, attempt, trace_id, worker_id, timeout_ms, claimed_at, cancel_wanted, started_at, finished_at, outcome, output,
-    error_code, error_message, retryable, retry_after_ms, callback_timeout_ms)
+    job_id, attempt, trace_id, worker_id, timeout_ms, cancel_wanted, started_at, finished_at, outcome, output, error_code,
+    error_message, retryable, retry_after_ms, callback_timeout_ms)
 select unnest($1::uuid[]), unnest($2::int[]), unnest($3::uuid[]), $4::text,
-       nullif(unnest($5::int[]), 0), unnest($6::timestamptz[]), unnest($7::boolean[]),
-       nullif(unnest($8::timestamptz[]), '0001-01-01Z'), nullif(unnest($9::timestamptz[]), '0001-01-01Z'),
-       nullif(unnest($10::text[]), ''), unnest($11::json[]), nullif(unnest($12::text[]), ''),
-       nullif(unnest($13::text[]), ''), unnest($14::boolean[]), unnest($15::bigint[]),
-       nullif(unnest($16::bigint[]), 0)
+       nullif(unnest($5::int[]), 0), unnest($6::boolean[]),
+       nullif(unnest($7::timestamptz[]), '0001-01-01Z'), nullif(unnest($8::timestamptz[]), '0001-01-01Z'),
+       nullif(unnest($9::text[]), ''), unnest($10::json[]), nullif(unnest($11::text[]), ''),
+       nullif(unnest($12::text[]), ''), unnest($13::boolean[]), unnest($14::bigint[]),
+       nullif(unnest($15::bigint[]), 0)
 `
 
 type AttemptInsertManyParams struct {
@@ -196,7 +194,6 @@ type AttemptInsertManyParams struct {
 	TraceIDs           []uuid.UUID
 	WorkerID           string
 	TimeoutMss         []int32
-	ClaimedAts         []time.Time
 	CancelsWanted      []bool
 	StartedAts         []time.Time
 	FinishedAts        []time.Time
@@ -216,7 +213,6 @@ func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyPa
 		arg.TraceIDs,
 		arg.WorkerID,
 		arg.TimeoutMss,
-		arg.ClaimedAts,
 		arg.CancelsWanted,
 		arg.StartedAts,
 		arg.FinishedAts,
@@ -250,7 +246,7 @@ update execution_attempts a set
     retryable     = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
-returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 // Settles the attempts that a stopping worker still has open, such as those of a claim whose answer was lost.
@@ -269,7 +265,6 @@ func (q *Queries) AttemptSettleLeft(ctx context.Context, workerID string) ([]Exe
 			&i.TraceID,
 			&i.WorkerID,
 			&i.TimeoutMs,
-			&i.ClaimedAt,
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outcome,
@@ -337,7 +332,7 @@ update execution_attempts a set
     retryable     = true
 from open
 where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
-returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 type AttemptSettleLostParams struct {
@@ -379,7 +374,6 @@ func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostPa
 			&i.TraceID,
 			&i.WorkerID,
 			&i.TimeoutMs,
-			&i.ClaimedAt,
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outcome,
@@ -516,7 +510,7 @@ update execution_attempts a set
     retryable     = true
 from overdue
 where a.job_id = any (array[overdue.job_id]) and a.attempt = overdue.attempt
-returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
+returning a.job_id, a.attempt, a.trace_id, a.worker_id, a.timeout_ms, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 type AttemptSettleOverdueParams struct {
@@ -543,7 +537,6 @@ func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOve
 			&i.TraceID,
 			&i.WorkerID,
 			&i.TimeoutMs,
-			&i.ClaimedAt,
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.Outcome,
@@ -567,16 +560,17 @@ func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOve
 
 const AttemptStartMany = `-- name: AttemptStartMany :exec
 with running as (
-    select a.job_id, a.attempt, input.ago
-    from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
-        as input (job_id, attempt, ago)
+    select a.job_id, a.attempt, input.ago, input.timeout_ms
+    from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), unnest($4::int[]))
+        as input (job_id, attempt, ago, timeout_ms)
     join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
-    where case when a.worker_id = $4::text and a.outcome is null
+    where case when a.worker_id = $5::text and a.outcome is null
         and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
-                     not between - $5::interval and $5::interval, true) then true else false end
+                     not between - $6::interval and $6::interval, true) then true else false end
     for update of a skip locked
 )
-update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
+update execution_attempts a set
+    started_at = now() - interval '1 microsecond' * running.ago, timeout_ms = coalesce(a.timeout_ms, nullif(running.timeout_ms, 0))
 from running
 where a.job_id = any (array[running.job_id]) and a.attempt = running.attempt
 `
@@ -585,6 +579,7 @@ type AttemptStartManyParams struct {
 	JobIDs      []uuid.UUID
 	Attempts    []int32
 	StartedAgos []int64
+	TimeoutMss  []int32
 	WorkerID    string
 	Lease       time.Duration
 }
@@ -592,12 +587,13 @@ type AttemptStartManyParams struct {
 // A heartbeat writes when each running attempt started: other workers count its timeout from that instant. Only the
 // worker's own clock measures how long the attempt has run. If the start in the row is more than a lease off, the
 // database's clock has been stepped, and the start is written again. Rows that are being settled at this moment are
-// skipped.
+// skipped. Nor does a row have its timeout if another worker, for which this one was silent, has moved the attempt.
 func (q *Queries) AttemptStartMany(ctx context.Context, arg AttemptStartManyParams) error {
 	_, err := q.db.Exec(ctx, AttemptStartMany,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.StartedAgos,
+		arg.TimeoutMss,
 		arg.WorkerID,
 		arg.Lease,
 	)
@@ -740,68 +736,97 @@ func (q *Queries) BlocksClaim(ctx context.Context, arg BlocksClaimParams) ([]Blo
 	return items, nil
 }
 
-const BlocksComplete = `-- name: BlocksComplete :one
+const BlocksComplete = `-- name: BlocksComplete :many
 with input as (
-    select unnest($1::uuid[]) as block_id, unnest($2::int[]) as attempt,
-           unnest($3::bigint[]) as wanted, unnest($4::int[]) as before, unnest($5::int[]) as until
-), done as (
-    update blocks b set
-        completed   = b.completed | input.wanted,
-        places      = b.places || ($6::smallint[])[before + 1 : until],
-        started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
-                                            from unnest(($7::bigint[])[before + 1 : until]) as ago),
-        finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
-                                             from unnest(($8::bigint[])[before + 1 : until]) as ago),
-        outputs     = b.outputs || ($9::json[])[before + 1 : until]
-    from input
-    where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-      and case when share_of(b.workers, b.shares, $10::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
-          then true else false end
-    returning 1
+    select unnest($6::uuid[]) as block_id, unnest($7::int[]) as attempt,
+           unnest($8::bigint[]) as wanted, unnest($9::int[]) as before, unnest($10::int[]) as until
 )
-select now()::timestamptz as at, count(*)::int as blocks from done
+update blocks b set
+    completed   = b.completed | input.wanted,
+    places      = b.places || ($1::smallint[])[before + 1 : until],
+    started_at  = b.started_at || array(select now() - interval '1 microsecond' * ago
+                                        from unnest(($2::bigint[])[before + 1 : until]) as ago),
+    finished_at = b.finished_at || array(select now() - interval '1 microsecond' * ago
+                                         from unnest(($3::bigint[])[before + 1 : until]) as ago),
+    outputs     = b.outputs || ($4::json[])[before + 1 : until]
+from input
+where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+  and case when share_of(b.workers, b.shares, $5::text) & ~(b.moved | b.completed) & input.wanted = input.wanted
+      then true else false end
+returning b.block_id, b.attempt, now()::timestamptz as at
 `
 
 type BlocksCompleteParams struct {
-	BlockIDs      []uuid.UUID
-	BlockAttempts []int32
-	Wanted        []int64
-	Befores       []int32
-	Untils        []int32
 	Places        []int16
 	StartedAgos   []int64
 	FinishedAgos  []int64
 	Outputs       []json.RawMessage
 	WorkerID      string
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+	Wanted        []int64
+	Befores       []int32
+	Untils        []int32
 }
 
 type BlocksCompleteRow struct {
-	At     time.Time
-	Blocks int32
+	BlockID uuid.UUID
+	Attempt int32
+	At      time.Time
 }
 
-// Completes open attempts of this worker that have no row of their own: all of a block, or none. It returns of how many
-// blocks. The values of a block's attempts are those behind before up to until, in the order of their places.
-func (q *Queries) BlocksComplete(ctx context.Context, arg BlocksCompleteParams) (BlocksCompleteRow, error) {
-	row := q.db.QueryRow(ctx, BlocksComplete,
-		arg.BlockIDs,
-		arg.BlockAttempts,
-		arg.Wanted,
-		arg.Befores,
-		arg.Untils,
+// Completes open attempts of this worker that have no row of their own: all wanted ones of a block, or none. It returns
+// the blocks in which it did. The values of a block are the elements before + 1 to until of the arrays, by place.
+func (q *Queries) BlocksComplete(ctx context.Context, arg BlocksCompleteParams) ([]BlocksCompleteRow, error) {
+	rows, err := q.db.Query(ctx, BlocksComplete,
 		arg.Places,
 		arg.StartedAgos,
 		arg.FinishedAgos,
 		arg.Outputs,
 		arg.WorkerID,
+		arg.BlockIDs,
+		arg.BlockAttempts,
+		arg.Wanted,
+		arg.Befores,
+		arg.Untils,
 	)
-	var i BlocksCompleteRow
-	err := row.Scan(&i.At, &i.Blocks)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BlocksCompleteRow
+	for rows.Next() {
+		var i BlocksCompleteRow
+		if err := rows.Scan(&i.BlockID, &i.Attempt, &i.At); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const BlocksEnsure = `-- name: BlocksEnsure :exec
+insert into blocks as b (block_id, attempt, taken)
+select unnest($1::uuid[]), unnest($2::int[]), 0
+on conflict (block_id, attempt) do update set taken = b.taken where false
+`
+
+type BlocksEnsureParams struct {
+	BlockIDs      []uuid.UUID
+	BlockAttempts []int32
+}
+
+// Makes blocks that are missing, and locks all of them, in the order of their key.
+func (q *Queries) BlocksEnsure(ctx context.Context, arg BlocksEnsureParams) error {
+	_, err := q.db.Exec(ctx, BlocksEnsure, arg.BlockIDs, arg.BlockAttempts)
+	return err
 }
 
 const BlocksGet = `-- name: BlocksGet :many
-select b.block_id, b.attempt, b.claimed_at, b.taken, b.workers, b.shares, b.moved, b.completed, b.cancel_wanted, b.places, b.started_at, b.finished_at, b.outputs
+select b.block_id, b.attempt, b.taken, b.workers, b.shares, b.moved, b.completed, b.cancel_wanted, b.places, b.started_at, b.finished_at, b.outputs
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (block_id, attempt)
 join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
 `
@@ -823,7 +848,6 @@ func (q *Queries) BlocksGet(ctx context.Context, arg BlocksGetParams) ([]Block, 
 		if err := rows.Scan(
 			&i.BlockID,
 			&i.Attempt,
-			&i.ClaimedAt,
 			&i.Taken,
 			&i.Workers,
 			&i.Shares,
@@ -846,24 +870,33 @@ func (q *Queries) BlocksGet(ctx context.Context, arg BlocksGetParams) ([]Block, 
 }
 
 const BlocksMove = `-- name: BlocksMove :many
-update blocks b
-set moved = b.moved | (input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, $1::text)
-                       & ~b.completed)
-from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::bigint[]), unnest($5::bigint[]))
-    as input (block_id, attempt, wanted, chosen)
-where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
-  and case when input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, $1)
-                & ~(b.moved | b.completed) <> 0 then true else false end
-returning b.block_id, b.attempt, (new.moved & ~old.moved)::bigint as places, b.cancel_wanted, b.claimed_at,
-          now()::timestamptz as at
+with found as (
+    select b.block_id, b.attempt, b.cancel_wanted, moving.places
+    from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), unnest($4::bigint[]))
+        as input (block_id, attempt, wanted, chosen)
+    join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
+    cross join lateral (
+        select case when $5::boolean then input.wanted & ~b.taken
+                    else input.wanted & (input.chosen | b.cancel_wanted) & share_of(b.workers, b.shares, $6::text)
+                         & ~(b.moved | b.completed) end as places
+    ) as moving
+    where case when moving.places <> 0 then true else false end
+    order by input.block_id, input.attempt
+    for update of b
+)
+update blocks b set taken = b.taken | found.places, moved = b.moved | found.places
+from found
+where b.block_id = any (array[found.block_id]) and b.attempt = found.attempt
+returning b.block_id, b.attempt, found.places::bigint as places, found.cancel_wanted, now()::timestamptz as at
 `
 
 type BlocksMoveParams struct {
-	WorkerID      string
 	BlockIDs      []uuid.UUID
 	BlockAttempts []int32
 	Wanted        []int64
 	Chosen        []int64
+	Takes         bool
+	WorkerID      string
 }
 
 type BlocksMoveRow struct {
@@ -871,19 +904,19 @@ type BlocksMoveRow struct {
 	Attempt      int32
 	Places       int64
 	CancelWanted int64
-	ClaimedAt    time.Time
 	At           time.Time
 }
 
-// Moves open attempts of this worker to rows of their own: those wanted ones that are chosen or marked for a cancel. It
-// returns those; AttemptInsertMany has to follow.
+// Moves attempts to rows of their own: wanted ones that nobody has taken, if takes is true; otherwise open ones of this
+// worker that are chosen or marked for a cancel. It returns those; AttemptInsertMany has to follow.
 func (q *Queries) BlocksMove(ctx context.Context, arg BlocksMoveParams) ([]BlocksMoveRow, error) {
 	rows, err := q.db.Query(ctx, BlocksMove,
-		arg.WorkerID,
 		arg.BlockIDs,
 		arg.BlockAttempts,
 		arg.Wanted,
 		arg.Chosen,
+		arg.Takes,
+		arg.WorkerID,
 	)
 	if err != nil {
 		return nil, err
@@ -897,55 +930,6 @@ func (q *Queries) BlocksMove(ctx context.Context, arg BlocksMoveParams) ([]Block
 			&i.Attempt,
 			&i.Places,
 			&i.CancelWanted,
-			&i.ClaimedAt,
-			&i.At,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const BlocksTake = `-- name: BlocksTake :many
-insert into blocks as b (block_id, attempt, taken, moved)
-select unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), unnest($3::bigint[])
-on conflict (block_id, attempt) do update set
-    taken = b.taken | excluded.taken, moved = b.moved | (excluded.taken & ~b.taken)
-where excluded.taken & ~b.taken <> 0
-returning b.block_id, b.attempt, (new.moved & ~coalesce(old.moved, 0))::bigint as places, now()::timestamptz as at
-`
-
-type BlocksTakeParams struct {
-	BlockIDs      []uuid.UUID
-	BlockAttempts []int32
-	Wanted        []int64
-}
-
-type BlocksTakeRow struct {
-	BlockID uuid.UUID
-	Attempt int32
-	Places  int64
-	At      time.Time
-}
-
-// Takes attempts that nobody has taken, for rows of their own. It returns those; AttemptInsertMany has to follow.
-func (q *Queries) BlocksTake(ctx context.Context, arg BlocksTakeParams) ([]BlocksTakeRow, error) {
-	rows, err := q.db.Query(ctx, BlocksTake, arg.BlockIDs, arg.BlockAttempts, arg.Wanted)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []BlocksTakeRow
-	for rows.Next() {
-		var i BlocksTakeRow
-		if err := rows.Scan(
-			&i.BlockID,
-			&i.Attempt,
-			&i.Places,
 			&i.At,
 		); err != nil {
 			return nil, err

@@ -14,7 +14,6 @@ import (
 type Block struct {
 	BlockID      uuid.UUID
 	Attempt      int32
-	ClaimedAt    time.Time
 	Taken        int64
 	Workers      []string
 	Shares       []int64
@@ -33,7 +32,6 @@ type ExecutionAttempt struct {
 	TraceID           uuid.UUID
 	WorkerID          string
 	TimeoutMs         *int32
-	ClaimedAt         time.Time
 	StartedAt         *time.Time
 	FinishedAt        *time.Time
 	Outcome           *string

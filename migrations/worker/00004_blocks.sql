@@ -14,7 +14,6 @@ RETURN encode(set_byte(uuid_send(block_id), 15, get_byte(uuid_send(block_id), 15
 CREATE TABLE blocks (
     block_id      uuid          NOT NULL,
     attempt       int           NOT NULL,
-    claimed_at    timestamptz   NOT NULL DEFAULT now(),
     taken         bigint        NOT NULL,
     workers       text[]        NOT NULL DEFAULT '{}', -- that have claimed some
     shares        bigint[]      NOT NULL DEFAULT '{}', -- of each worker
@@ -28,8 +27,9 @@ CREATE TABLE blocks (
     PRIMARY KEY (block_id, attempt),
     CONSTRAINT blocks_possible CHECK (
         attempt > 0 AND (moved | completed | cancel_wanted) & ~taken = 0 AND moved & completed = 0
-        AND cardinality(workers) = cardinality(shares) AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places)
-        AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
+        AND cardinality(workers) = cardinality(shares) AND cardinality(places) = bit_count(completed::bit(64))
+        AND cardinality(started_at) = cardinality(places) AND cardinality(finished_at) = cardinality(places)
+        AND cardinality(outputs) = cardinality(places))
 ) WITH (fillfactor = 40);
 ALTER TABLE blocks ALTER outputs SET STORAGE EXTERNAL;
 
@@ -44,3 +44,19 @@ INSERT INTO blocks (block_id, attempt, taken, moved)
 SELECT block_of(job_id), attempt, bit_or(1::bigint << place_of(job_id)), bit_or(1::bigint << place_of(job_id))
 FROM execution_attempts
 GROUP BY 1, 2;
+
+-- All attempts. Those of a job are found fast by block_of(job_id) and attempt in blocks, and by the key of
+-- execution_attempts; the ids of this view are computed.
+CREATE VIEW attempts AS
+SELECT job_id, attempt, trace_id, worker_id, timeout_ms, started_at, finished_at, outcome, cancel_wanted, output,
+       error_code, error_message, retryable, retry_after_ms, callback_timeout_ms
+FROM execution_attempts
+UNION ALL
+SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place << 1)), 'hex')::uuid, b.attempt,
+       NULL, b.workers[(SELECT i FROM generate_subscripts(b.shares, 1) AS i WHERE b.shares[i] & (1::bigint << place) <> 0)], NULL, b.started_at[done.n], b.finished_at[done.n],
+       CASE WHEN done.n IS NOT NULL THEN 'completed' END, b.cancel_wanted & (1::bigint << place) <> 0, b.outputs[done.n],
+       NULL, NULL, false, 0, NULL
+FROM blocks b
+CROSS JOIN generate_series(0, 63) AS place
+CROSS JOIN LATERAL (SELECT array_position(b.places, place::smallint) AS n) AS done
+WHERE b.taken & ~b.moved & (1::bigint << place) <> 0;
