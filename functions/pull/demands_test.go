@@ -201,3 +201,28 @@ func TestSlotsAreDividedFairly(t *testing.T) {
 		}
 	})
 }
+
+// The watchdog orders an attempt again that runs here. No claim waits for it.
+func TestAnAttemptThatRunsAlreadyHoldsUpNoClaim(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	run := x.run("T", "", nil)
+	first := i.one("T")
+	got := make(chan []pullwire.Attempt, 1)
+	go func() { got <- i.claim(everyone, "w2", "T", 1, 2*time.Second) }()
+	i.waitUntilOpen("T")
+	x.order(run)
+	select {
+	case got := <-got:
+		if len(got) > 0 {
+			t.Errorf("it was handed out again: %+v", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the claim has no answer 18 s after its wait")
+	}
+	next := x.run("T", "", nil)
+	if a := i.one("T"); a.JobID != next.JobID.String() {
+		t.Errorf("handed out %+v", a)
+	}
+	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: first.Token, Status: apibody.WorkCompleted})
+}

@@ -295,15 +295,17 @@ func (f *Function) claimWanted(ctx, work context.Context) bool {
 	return true
 }
 
-// claimKept claims attempts for which places are kept, and gives up the places of those that it did not get.
+// claimKept claims attempts for which places are kept, and gives up the places of those that it did not get. That may be
+// because they are here already, and a record came again: then no handler is called for the place.
 func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 	keys := make([]workerdb.Key, len(orders)) // before claim sorts the orders in place
 	for i := range orders {
 		keys[i] = orders[i].key()
 	}
+	before := f.pool.Known(keys)
 	f.claim(ctx, work, orders)
 	for i, here := range f.pool.Known(keys) {
-		if !here {
+		if before[i] || !here {
 			f.cfg.Demand.Forget(keys[i])
 		}
 	}
