@@ -57,8 +57,8 @@ func (p *Plans) Watch() func(*pgxpool.Config) {
 		cfg.ConnConfig.OnNotice = p.notice
 		for name, value := range map[string]string{
 			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
-			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
-			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
+			"auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_buffers": "on",
+			"auto_explain.log_format": "json", "auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
 			"statement_timeout": "0", "transaction_timeout": "0", "idle_in_transaction_session_timeout": "0",
 		} {
 			cfg.ConnConfig.RuntimeParams[name] = value

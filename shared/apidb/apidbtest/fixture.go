@@ -27,7 +27,7 @@ import (
 type Fixture struct {
 	*Stores
 	URL  string
-	Pool *pgxpool.Pool // set by Watched only
+	Pool *pgxpool.Pool // set by Pooled and Watched only
 	sql  *pgxpool.Pool
 }
 
@@ -162,15 +162,27 @@ func (f *Fixture) Apply(t testing.TB, statuses ...statusstore.PublishedStatus) i
 	return changed
 }
 
-// Watched makes a fixture whose pool records how the server plans its statements.
+// Pooled makes a fixture with a pool for statements that belong to no store.
+func Pooled(t testing.TB) *Fixture {
+	t.Helper()
+	return pooled(t)
+}
+
+// Watched is Pooled with a pool that records how the server plans its statements, which makes each several times as
+// expensive.
 func Watched(t testing.TB) (*Fixture, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
+	return pooled(t, plans.Watch()), plans
+}
+
+func pooled(t testing.TB, options ...pgpool.Option) *Fixture {
+	t.Helper()
 	url := pgtest.Database(t, migrations.API)
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
+	pool, err := pgpool.Open(t.Context(), url, append(options, pgpool.IndexOnly(), pgpool.PlannedOnce())...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &Fixture{Stores: Of(apidb.OverPool(pool)), URL: url, Pool: pool, sql: pgtest.Pool(t, url)}, plans
+	return &Fixture{Stores: Of(apidb.OverPool(pool)), URL: url, Pool: pool, sql: pgtest.Pool(t, url)}
 }

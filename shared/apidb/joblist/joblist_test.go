@@ -63,7 +63,7 @@ func TestEachFieldOfAFilterIsACondition(t *testing.T) {
 // order.
 func TestAListHasTheJobsThatMeetAllItsConditions(t *testing.T) {
 	t.Parallel()
-	f, _ := apidbtest.Watched(t)
+	f := apidbtest.Pooled(t)
 	all := rows(400)
 	fill(t, f.Pool, all)
 	check := func(name string, owner apidb.Owner, conditions ...want) {
@@ -101,7 +101,7 @@ func several(random *rand.Rand, each []want) (chosen []want) {
 // However small the pages are, together they have each job once.
 func TestThePagesOfAListAreTheList(t *testing.T) {
 	t.Parallel()
-	f, _ := apidbtest.Watched(t)
+	f := apidbtest.Pooled(t)
 	all := rows(200)
 	fill(t, f.Pool, all)
 	random, each := rand.New(rand.NewPCG(5, 6)), wanted(all)
@@ -142,7 +142,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 // A value cannot change a statement, whatever it contains.
 func TestTheTextOfAStatementDoesNotDependOnValues(t *testing.T) {
 	t.Parallel()
-	f, _ := apidbtest.Watched(t)
+	f := apidbtest.Pooled(t)
 	all := rows(40)
 	fill(t, f.Pool, all)
 	const hostile = `x' or true); drop table jobs; -- @owner $1 [n] [message] %s`
@@ -245,7 +245,7 @@ func checkPlan(t *testing.T, name string, plans []pgtest.Node, indexes map[strin
 // that took long.
 func TestOnlyATraceFromElsewhereHasAnEntryInAnIndex(t *testing.T) {
 	t.Parallel()
-	s, _ := apidbtest.Watched(t)
+	s := apidbtest.Pooled(t)
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
