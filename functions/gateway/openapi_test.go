@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -16,13 +17,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func loadContract(t testing.TB) *openapi3.T {
-	t.Helper()
+// readContract reads openapi.yaml once for all tests, which change nothing in it.
+var readContract = sync.OnceValues(func() (*openapi3.T, error) {
 	body, err := os.ReadFile("openapi.yaml")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	doc, err := openapi3.NewLoader().LoadFromData(body)
+	return openapi3.NewLoader().LoadFromData(body)
+})
+
+func loadContract(t testing.TB) *openapi3.T {
+	t.Helper()
+	doc, err := readContract()
 	if err != nil {
 		t.Fatal(err)
 	}
