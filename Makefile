@@ -29,16 +29,18 @@ GORELEASER    := go tool -modfile=.ci/tools/goreleaser/go.mod goreleaser
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
 # `make lint` vets the tests, and a test binary needs no symbols: without them it links in two thirds of the time. Tests
-# wait more than they compute, so more packages run at once than there are cores; under the race detector they compute.
+# wait more than they compute, so more packages and more tests of a package run at once than there are cores; under the
+# race detector they compute.
 GO_TEST    := go test -vet=off -ldflags=-s
 CORES      := $(shell getconf _NPROCESSORS_ONLN)
-TEST_FLAGS := -p $(shell echo $$(($(CORES) + 2)))
+TEST_FLAGS := -p $(shell echo $$(($(CORES) + 2))) -parallel $(shell echo $$(($(CORES) + 1)))
 RACE_FLAGS := -p $(shell echo $$(($(CORES) + 1))) -race -short -timeout 20m
 
 # The packages that take longest begin first, or the last of them would be waited for alone. Those that wait most are
 # among the first, so that others compute beside them.
 LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/dev ./local/jobweaver \
-	./shared/kafkaevent ./shared/funchost ./functions/pull ./shared/apidb/jobstore ./functions/notify
+	./shared/kafkaevent ./functions/pull ./shared/workerdb ./shared/funchost ./shared/apidb/joblist ./local/suites/shuffle ./shared/pgpool \
+	./migrations ./shared/apidb ./local/model/protocol ./local/examples ./shared/apidb/jobstore ./functions/notify
 
 # Whole installations, whose processes are killed, rolled and looked at: a target of their own.
 SERVES := ./local/serve ./local/doctor

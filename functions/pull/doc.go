@@ -30,7 +30,7 @@
 //
 // What pull workers run when pull falls silent goes on, as the handlers of a Go worker do. Heartbeats are answered from
 // memory and renew the lease at pull, which changes nothing for the others: they settle the attempt as lost. Then the
-// statement that settles the pull worker's result finds the row settled, and the result is answered 409. Without its
+// statement that settles the pull worker's result finds it settled, and the result is answered 409. Without its
 // database pull answers 503 after 10 s; the pull worker sends the result again, and gets one of the two.
 //
 // Why: docs/decisions/workers.md#pull-workers-ask-a-function-which-claims-only-for-a-request

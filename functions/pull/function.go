@@ -30,7 +30,7 @@ type Config struct {
 	Grace       time.Duration `envconfig:"GRACE" default:"25s" desc:"how long pull workers may go on settling when the function stops"`
 	CallbackURL string        `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, for attempts that pull workers hand to outside systems"`
 
-	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
+	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept at least, longer than topics keep records; 0: forever"`
 
 	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: forever"`
 

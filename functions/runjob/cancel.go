@@ -84,8 +84,8 @@ func (f *Function) wanted(w wish) {
 	f.wishes.put(w)
 }
 
-// cancelAll marks attempts of other workers, and settles attempts that no worker has claimed, so that their rows keep
-// them from ever starting. All workers do this, and the first one settles.
+// cancelAll marks attempts of other workers, and settles attempts that no worker has claimed, so that they
+// never start. All workers do this, and the first one settles.
 func (f *Function) cancelAll(ctx context.Context) {
 	for {
 		batch := f.wishes.take(maxBatch)

@@ -102,7 +102,7 @@ func (f *Function) claim(ctx, work context.Context, read []ordered) {
 	var here []offsets.Record
 	seen := make(map[workerdb.Key]int, len(read)) // indexes into orders
 	// Look before the claim. An attempt of the pool may be settled and forgotten while the claim is under way. If the
-	// claim read its row before that, the row would look like that of a claim whose answer was lost.
+	// claim read it in the database before that, it would look like that of a claim whose answer was lost.
 	keys := make([]workerdb.Key, len(read))
 	for i := range read {
 		keys[i] = read[i].key()

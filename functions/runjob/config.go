@@ -25,7 +25,7 @@ type Config struct {
 
 	Build string `envconfig:"BUILD_ID" desc:"the build of a worker's handlers, on which jobs with keepBuild stay; empty: the release of JobWeaver"`
 
-	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
+	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept at least, longer than topics keep records; 0: forever"`
 
 	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: forever"`
 
@@ -112,7 +112,7 @@ func (c Config) check() error {
 	if c.Within > 0 && c.Grace >= c.Within {
 		return fmt.Errorf("GRACE: %v is not shorter than SHUTDOWN_GRACE, which is %v", c.Grace, c.Within)
 	}
-	// Otherwise an old record could find no row of its attempt, and start it again.
+	// Otherwise an old record could find nothing of its attempt in the database, and start it again.
 	if c.RetainAttempts != 0 && c.RetainAttempts < jobevent.RecordsGone {
 		return fmt.Errorf("RETAIN_ATTEMPTS: %v is shorter than %v, for which topics may keep records",
 			c.RetainAttempts, jobevent.RecordsGone)
@@ -123,7 +123,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// fence returns how old a record may be: it must find the row of its attempt, or it would start the attempt again.
+// fence returns how old a record may be: the database must still know its attempt, or it would start again.
 func (c Config) fence() (fence funchost.Fence) {
 	if c.RetainAttempts == 0 {
 		return fence // kept for ever

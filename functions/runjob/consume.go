@@ -82,7 +82,7 @@ func (c *consumers) newQueue(queue string) (*queueConsumer, error) {
 }
 
 // run keeps the memberships until ctx ends. A revoke does not wait for handlers: the offsets of done records are marked
-// already, and the rows of the other attempts keep redelivered records from starting them again.
+// already, and the database keeps redelivered records from starting the other attempts again.
 func (c *consumers) run(ctx context.Context) {
 	var group sync.WaitGroup
 	c.mu.Lock()

@@ -16,7 +16,7 @@ import (
 
 // Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The scheduler sends
 // it what these ask for, and the worker claims an attempt only when a process asks for one of its kind. Until then the
-// record is not done, the row does not exist, and any other worker may claim the attempt. The functions are called from
+// record is not done, and any other worker may claim the attempt. The functions are called from
 // several goroutines.
 type Demand struct {
 	// Slots returns how many attempts the processes may have at once, those that they have included.
@@ -295,8 +295,8 @@ func (f *Function) claimWanted(ctx, work context.Context) bool {
 	return true
 }
 
-// claimKept claims attempts for which places are kept, and gives up the places of those that it did not get. That may be
-// because they are here already, and a record came again: then no handler is called for the place.
+// claimKept claims attempts for which places are kept, and gives up the places of those that it did not get. That may
+// be because they are here already, and a record came again: then no handler is called for the place.
 func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 	keys := make([]workerdb.Key, len(orders)) // before claim sorts the orders in place
 	for i := range orders {

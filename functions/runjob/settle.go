@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// settleAll writes outcomes in batches until the intake is closed and empty. When ctx ends it drops the others: their
-// rows are still open, and other workers will settle them.
+// settleAll writes outcomes in batches until the intake is closed and empty. When ctx ends it drops the others: they
+// are still open, and other workers will settle them.
 func (f *Function) settleAll(ctx context.Context) {
 	together := f.newLinger()
 	for {
@@ -81,7 +81,7 @@ func (f *Function) settleUnstorable(ctx context.Context, one *pool.Finished, ref
 	one.Outcome.ErrorCode = string(apierror.InvalidOutput)
 	one.Outcome.Message, one.Outcome.Retryable = "the store refuses the outcome", false
 	if err := f.settle(ctx, []*pool.Finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
-		one.Outcome.Kind = "" // not published; the row stays open until another worker settles it
+		one.Outcome.Kind = "" // not published; it stays open until another worker settles it
 	}
 }
 

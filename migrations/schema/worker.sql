@@ -3,7 +3,6 @@
 CREATE TABLE blocks (
     block_id      uuid NOT NULL,
     attempt       integer NOT NULL,
-    claimed_at    timestamp with time zone NOT NULL DEFAULT now(),
     taken         bigint NOT NULL,
     workers       text[] NOT NULL DEFAULT '{}'::text[],
     shares        bigint[] NOT NULL DEFAULT '{}'::bigint[],
@@ -15,7 +14,7 @@ CREATE TABLE blocks (
     finished_at   timestamp with time zone[] NOT NULL DEFAULT '{}'::timestamp with time zone[],
     outputs       json[] NOT NULL DEFAULT '{}'::json[],
     CONSTRAINT blocks_pkey PRIMARY KEY (block_id, attempt),
-    CONSTRAINT blocks_possible CHECK (attempt > 0 AND (((moved | completed) | cancel_wanted) & (~ taken)) = 0 AND (moved & completed) = 0 AND cardinality(workers) = cardinality(shares) AND bit_count(completed::bit(64)) = cardinality(places) AND cardinality(started_at) = cardinality(places) AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
+    CONSTRAINT blocks_possible CHECK (attempt > 0 AND (((moved | completed) | cancel_wanted) & (~ taken)) = 0 AND (moved & completed) = 0 AND cardinality(workers) = cardinality(shares) AND cardinality(places) = bit_count(completed::bit(64)) AND cardinality(started_at) = cardinality(places) AND cardinality(finished_at) = cardinality(places) AND cardinality(outputs) = cardinality(places))
 ) WITH (fillfactor=40);
 ALTER TABLE blocks ALTER outputs SET STORAGE EXTERNAL;
 
@@ -47,7 +46,6 @@ CREATE TABLE execution_attempts (
     trace_id            uuid NOT NULL,
     worker_id           text NOT NULL,
     timeout_ms          integer,
-    claimed_at          timestamp with time zone NOT NULL DEFAULT now(),
     started_at          timestamp with time zone,
     finished_at         timestamp with time zone,
     outcome             text,
@@ -95,7 +93,6 @@ CREATE VIEW attempts AS
     execution_attempts.trace_id,
     execution_attempts.worker_id,
     execution_attempts.timeout_ms,
-    execution_attempts.claimed_at,
     execution_attempts.started_at,
     execution_attempts.finished_at,
     execution_attempts.outcome,
@@ -115,7 +112,6 @@ UNION ALL
            FROM generate_subscripts(b.shares, 1) i(i)
           WHERE (b.shares[i.i] & (1::bigint << place.place)) <> 0)] AS worker_id,
     NULL::integer AS timeout_ms,
-    b.claimed_at,
     b.started_at[done.n] AS started_at,
     b.finished_at[done.n] AS finished_at,
         CASE

@@ -19,6 +19,7 @@ import (
 )
 
 // block names a row of blocks.
+// Why attempts share rows: docs/decisions/workers.md#attempts-of-a-block-of-jobs-share-a-row
 type block struct {
 	id      uuid.UUID
 	attempt int32
@@ -35,8 +36,8 @@ func (k Key) compareInBlocks(other Key) int {
 		cmp.Compare(jobevent.PlaceInBlock(k.JobID), jobevent.PlaceInBlock(other.JobID)))
 }
 
-// blocks are columns that name attempts by their blocks, with a bit for each. The values of a block are those from before
-// to until, without it, in columns of the same attempts.
+// blocks are columns that name attempts by their blocks, with a bit for each. The values of a block are those from
+// before to until, without it, in columns of the same attempts.
 type blocks struct {
 	ids             []uuid.UUID
 	attempts        []int32
@@ -44,8 +45,8 @@ type blocks struct {
 	befores, untils []int32
 }
 
-// blocksOf sorts items in the order of their blocks, and returns these. Of items with the same attempt only the first is
-// in unique.
+// blocksOf sorts items in the order of their blocks, and returns these. Of items with the same attempt only the first
+// is in unique.
 func blocksOf[T any](items []T, keyOf func(*T) Key) (unique []T, b blocks) {
 	slices.SortStableFunc(items, func(x, y T) int { return keyOf(&x).compareInBlocks(keyOf(&y)) })
 	unique = make([]T, 0, len(items))
@@ -127,8 +128,8 @@ func (s *Store) moveAs(
 	return moved, err
 }
 
-// movedOf returns those of some attempts that a statement of the instant sent has moved, with instants of the database's
-// clock.
+// movedOf returns those of some attempts that a statement of the instant sent has moved, with instants of the
+// database's clock.
 func movedOf(all []moving, rows []gen.BlocksMoveRow, sent time.Time) (moved []moving) {
 	of := make(map[block]*gen.BlocksMoveRow, len(rows))
 	for i := range rows {
@@ -150,7 +151,8 @@ func movedOf(all []moving, rows []gen.BlocksMoveRow, sent time.Time) (moved []mo
 	return moved
 }
 
-// onClock returns the instant of the database's clock, which shows at, for one of this process's clock, which shows now.
+// onClock returns the instant of the database's clock, which shows at, for one of this process's clock, which shows
+// now.
 func onClock(t, now, at time.Time) time.Time {
 	if t.IsZero() {
 		return t

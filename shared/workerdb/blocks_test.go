@@ -95,6 +95,7 @@ func (m *attemptsModel) claim() {
 				m.all[o.Key] = a
 			}
 			m.compare(claim.Outcome, a)
+		case workerdb.OpenElsewhere, workerdb.OpenMine:
 		}
 	}
 	for i, claim := range got {

@@ -104,7 +104,9 @@ func (o *Order) unstarted(at time.Time) (Outcome, bool) {
 
 // claimBlocks claims attempts by bits of their blocks, and returns those that it did not get: some of their block were
 // taken before.
-func (s *Store) claimBlocks(ctx context.Context, workerID string, orders []Order, some []indexed) (left []indexed, err error) {
+func (s *Store) claimBlocks(
+	ctx context.Context, workerID string, orders []Order, some []indexed,
+) (left []indexed, err error) {
 	if len(some) == 0 {
 		return nil, nil
 	}
@@ -178,8 +180,8 @@ func (s *Store) claimApart(
 	return left, nil
 }
 
-// take gives attempts that nobody has taken rows of their own, and returns those. The open ones among them are listed as
-// a claim.
+// take gives attempts that no worker has taken rows of their own, and returns those. The open ones among them are
+// listed as a claim.
 func (s *Store) take(
 	ctx context.Context, workerID string, orders []Order, open []indexed, all []moving,
 ) (taken map[Key]Outcome, err error) {

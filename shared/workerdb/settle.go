@@ -48,9 +48,11 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 	return settled, nil
 }
 
-// settleApart settles attempts in rows of their own, with their outcome if they have none yet. It returns the indexes of
-// those that have an outcome already, or that this worker does not hold.
-func (s *Store) settleApart(ctx context.Context, workerID string, outcomes []Outcome, some []int) (left []int, err error) {
+// settleApart settles attempts in rows of their own, with their outcome if they have none yet. It returns the indexes
+// of those that have an outcome already, or that this worker does not hold.
+func (s *Store) settleApart(
+	ctx context.Context, workerID string, outcomes []Outcome, some []int,
+) (left []int, err error) {
 	all := make([]moving, len(some))
 	for at, i := range some {
 		all[at].Outcome = outcomes[i]
@@ -102,13 +104,13 @@ func (o Outcome) plain() bool {
 const (
 	// soon is how long an attempt runs before a heartbeat gives it a row, which has its start.
 	soon = 100 * time.Millisecond
-	// smallOutput bounds the outputs in a block, in bytes: each statement that completes attempts of the block writes all of
-	// them again, and in the worst case there are 64 such statements.
+	// smallOutput bounds the outputs in a block, in bytes: each statement that completes attempts of the block writes all
+	// of them again, and in the worst case there are 64 such statements.
 	smallOutput = 64
 )
 
-// complete writes the plain outcomes of attempts that have no rows of their own, and returns the indexes of the outcomes
-// that are left. If not all of them are open in a block, those of the block are left.
+// complete writes the plain outcomes of attempts that have no rows of their own, and returns the indexes of the
+// outcomes that are left. If not all of them are open in a block, those of the block are left.
 func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcome) (rest []int, err error) {
 	plain := make([]int, 0, len(outcomes))
 	for i := range outcomes {

@@ -12,12 +12,12 @@
 //     refused (Add). Running attempts go on: promise 2 of docs/design.md allows that, and the database refuses their
 //     outcomes if they were settled as lost.
 //  3. The first heartbeat after a silence gets through. It returns the listed attempts that others have settled, and
-//     Taken ends them. But an attempt can be missing from the list: its claim inserted the row, the worker was cut off
+//     Taken ends them. But an attempt can be missing from the list: its claim was written, the worker was cut off
 //     for more than 10 s, another worker settled the attempt as lost, this worker listed its attempts, and only then
 //     did the claim's answer arrive. So the pool stays closed: Answered sets ending, raises the epoch, and asks for a
 //     second heartbeat at once.
 //  4. Every claim notes the epoch in which it began. Add refuses one of an earlier epoch, and the claim is repeated:
-//     it reads the rows again, and finds such an attempt settled.
+//     it reads the database again, and finds such an attempt settled.
 //  5. The second heartbeat lists all attempts of the pool, and no attempt of an earlier epoch can come in any more.
 //     When it has got through, ending is reset, lastHeartbeat is set, and attempts that wait for a slot may start.
 //

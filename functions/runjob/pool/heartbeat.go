@@ -155,11 +155,11 @@ func (p *Pool) HeldTooLong(atMost time.Duration) map[string]int {
 }
 
 // Pass returns the records of attempts that were claimed long ago and hold back the commit of more than limit other
-// records. These records may be committed although the attempts still run. Their rows keep the attempts from starting
-// again, and if this worker is killed before it has published their outcomes, the watchdog asks about them and a worker
-// answers from the rows. Other records stay uncommitted, even if only some of their attempts run: the lag shows a
-// scaler how much work there is, and a redelivered record only makes a worker publish the outcomes of its done attempts
-// again.
+// records. These records may be committed although the attempts still run. The database keeps the attempts from
+// starting again, and if this worker is killed before it has published their outcomes, the watchdog asks about them
+// and a worker answers from the database. Other records stay uncommitted, even if only some of their attempts run: the
+// lag shows a scaler how much work there is, and a redelivered record only makes a worker publish the outcomes of its
+// done attempts again.
 func (p *Pool) Pass(age time.Duration, limit int) []offsets.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -144,8 +144,8 @@ func (p *Pool) Known(keys []workerdb.Key) []bool {
 	return known
 }
 
-// Add adds attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: their rows must
-// be read again.
+// Add adds attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: they must be
+// claimed again.
 func (p *Pool) Add(claimed []*Attempt, epoch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -76,7 +76,7 @@ func (a api) over(attempt uint8) bool {
 // called reports whether the API has accepted a callback of an attempt, or has failed the attempt.
 func (a api) called(attempt uint8) bool { return (a.completed|a.failed)>>attempt&1 == 1 }
 
-// row is an attempt's row in the worker database.
+// row is what the workers' database has of an attempt.
 type row struct {
 	outcome outcome
 	owner   uint8 // noWorker, a worker, or gone; noWorker once it has an outcome

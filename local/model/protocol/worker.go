@@ -34,7 +34,7 @@ func (w *worker) drop(attempt uint8) {
 	w.running &^= 1 << attempt
 }
 
-// claim is a worker's step on run-job: the worker that inserts the row has the attempt.
+// claim is a worker's step on run-job: the worker that takes the attempt has it.
 func (m *model) claim(s state, by step, attempt uint8, cancel bool) {
 	r := &s.rows[attempt]
 	switch {

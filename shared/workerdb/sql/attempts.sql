@@ -3,7 +3,7 @@
 -- when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 
 -- name: BlocksClaim :many
--- Claims attempts that nobody has taken: all of a block, or none. It returns the blocks of which this worker got them.
+-- Claims attempts that no worker has taken: all of a block, or none. It returns the blocks of which this worker got them.
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts, trace_ids)
     values (@worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[], @trace_ids::uuid[])
@@ -30,7 +30,7 @@ from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[])) as i
 join blocks b on b.block_id = any (array[input.block_id]) and b.attempt = input.attempt;
 
 -- name: BlocksMove :many
--- Moves attempts to rows of their own: wanted ones that nobody has taken, if takes is true; otherwise open ones of this
+-- Moves attempts to rows of their own: wanted ones that no worker has taken, if takes is true; otherwise open ones of this
 -- worker that are chosen or marked for a cancel. It returns those; AttemptInsertMany has to follow.
 with found as (
     select b.block_id, b.attempt, b.cancel_wanted, moving.places

@@ -3,9 +3,11 @@ package workerdbtest
 
 // MoveAll gives all open attempts rows of their own, as a heartbeat does with those that run.
 const MoveAll = `WITH moved AS (
-		UPDATE blocks SET moved = taken & ~completed RETURNING block_id, attempt, new.moved & ~old.moved AS places, workers, shares
+		UPDATE blocks SET moved = taken & ~completed
+		RETURNING block_id, attempt, new.moved & ~old.moved AS places, workers, shares
 	), listed AS (
-		SELECT DISTINCT worker_id, unnest(job_ids) AS job_id, unnest(attempts) AS attempt, unnest(trace_ids) AS trace_id FROM claims
+		SELECT DISTINCT worker_id, unnest(job_ids) AS job_id, unnest(attempts) AS attempt, unnest(trace_ids) AS trace_id
+		FROM claims
 	)
 	INSERT INTO execution_attempts (job_id, attempt, trace_id, worker_id, timeout_ms)
 	SELECT job_id, moved.attempt, trace_id, worker_id, 60000

@@ -706,7 +706,7 @@ type BlocksClaimRow struct {
 // Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
 // (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
 // when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
-// Claims attempts that nobody has taken: all of a block, or none. It returns the blocks of which this worker got them.
+// Claims attempts that no worker has taken: all of a block, or none. It returns the blocks of which this worker got them.
 func (q *Queries) BlocksClaim(ctx context.Context, arg BlocksClaimParams) ([]BlocksClaimRow, error) {
 	rows, err := q.db.Query(ctx, BlocksClaim,
 		arg.BlockIDs,
@@ -907,7 +907,7 @@ type BlocksMoveRow struct {
 	At           time.Time
 }
 
-// Moves attempts to rows of their own: wanted ones that nobody has taken, if takes is true; otherwise open ones of this
+// Moves attempts to rows of their own: wanted ones that no worker has taken, if takes is true; otherwise open ones of this
 // worker that are chosen or marked for a cancel. It returns those; AttemptInsertMany has to follow.
 func (q *Queries) BlocksMove(ctx context.Context, arg BlocksMoveParams) ([]BlocksMoveRow, error) {
 	rows, err := q.db.Query(ctx, BlocksMove,
