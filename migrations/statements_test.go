@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"io/fs"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 )
 
@@ -135,4 +138,51 @@ func statementsOf(t *testing.T, function, store string) map[string]string {
 		t.Fatalf("%s has no statement in %s: the test does not see what it should", function, store)
 	}
 	return reached
+}
+
+// later are forms of PostgreSQL 16 to 18. docs/operations.md says that 15 is enough.
+var later = regexp.MustCompile(`(?is)\breturning\b.*\b(old|new)\.|\b(uuidv[47]|any_value|array_(sort|reverse|shuffle|sample)|` +
+	`json_(table|exists|query|value|scalar|serialize|array|arrayagg|object|objectagg)|random_normal)\s*\(|\bis\s+json\b`)
+
+func TestPostgreSQL15HasAllForms(t *testing.T) {
+	t.Parallel()
+	p, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, queries := range p.queries {
+		for name, sql := range queries {
+			if found := later.FindString(sql); found != "" {
+				t.Errorf("%s has %q", name, found)
+			}
+			checked++
+		}
+	}
+	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+		names, err := fs.Glob(set.FS, "*.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := fs.ReadFile(set.FS, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := later.FindString(string(text)); found != "" {
+				t.Errorf("%s/%s has %q", set.Name, name, found)
+			}
+			checked++
+		}
+	}
+	if checked < 300 {
+		t.Errorf("only %d statements and migrations", checked)
+	}
+	for _, sql := range []string{
+		"update t set a = 1\nreturning t.id, new.a & ~old.a", "select uuidv7()", "select json_value(a, '$.b')", "where a is json",
+	} {
+		if !later.MatchString(sql) {
+			t.Errorf("%q was not found", sql)
+		}
+	}
 }

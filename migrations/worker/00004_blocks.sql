@@ -52,10 +52,11 @@ SELECT job_id, attempt, trace_id, worker_id, timeout_ms, started_at, finished_at
        error_code, error_message, retryable, retry_after_ms, callback_timeout_ms
 FROM execution_attempts
 UNION ALL
-SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place << 1)), 'hex')::uuid, b.attempt,
-       NULL, b.workers[(SELECT i FROM generate_subscripts(b.shares, 1) AS i WHERE b.shares[i] & (1::bigint << place) <> 0)], NULL, b.started_at[done.n], b.finished_at[done.n],
-       CASE WHEN done.n IS NOT NULL THEN 'completed' END, b.cancel_wanted & (1::bigint << place) <> 0, b.outputs[done.n],
-       NULL, NULL, false, 0, NULL
+SELECT encode(set_byte(uuid_send(b.block_id), 15, get_byte(uuid_send(b.block_id), 15) | (place << 1)), 'hex')::uuid,
+       b.attempt, NULL,
+       b.workers[(SELECT i FROM generate_subscripts(b.shares, 1) AS i WHERE b.shares[i] & (1::bigint << place) <> 0)],
+       NULL, b.started_at[done.n], b.finished_at[done.n], CASE WHEN done.n IS NOT NULL THEN 'completed' END,
+       b.cancel_wanted & (1::bigint << place) <> 0, b.outputs[done.n], NULL, NULL, false, 0, NULL
 FROM blocks b
 CROSS JOIN generate_series(0, 63) AS place
 CROSS JOIN LATERAL (SELECT array_position(b.places, place::smallint) AS n) AS done
