@@ -63,7 +63,7 @@ select unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@trace_ids::uu
        nullif(unnest(@callback_timeout_mss::bigint[]), 0);
 
 -- name: BlocksWantCancel :exec
-update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken)
+update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken & ~(b.moved | b.completed))
 from rows from (unnest(@block_ids::uuid[]), unnest(@block_attempts::int[]), unnest(@wanted::bigint[]))
     as input (block_id, attempt, wanted)
 where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt

@@ -943,7 +943,7 @@ func (q *Queries) BlocksMove(ctx context.Context, arg BlocksMoveParams) ([]Block
 }
 
 const BlocksWantCancel = `-- name: BlocksWantCancel :exec
-update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken)
+update blocks b set cancel_wanted = b.cancel_wanted | (input.wanted & b.taken & ~(b.moved | b.completed))
 from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
     as input (block_id, attempt, wanted)
 where b.block_id = any (array[input.block_id]) and b.attempt = input.attempt
