@@ -140,7 +140,7 @@ func statementsOf(t *testing.T, function, store string) map[string]string {
 	return reached
 }
 
-// later are forms of PostgreSQL 16 to 18. docs/operations.md says that 15 is enough.
+// later are forms of PostgreSQL 16 to 18. By docs/operations.md 15 is enough.
 var later = regexp.MustCompile(`(?is)\breturning\b.*\b(old|new)\.|\b(uuidv[47]|any_value|array_(sort|reverse|shuffle|sample)|` +
 	`json_(table|exists|query|value|scalar|serialize|array|arrayagg|object|objectagg)|random_normal)\s*\(|\bis\s+json\b`)
 
