@@ -36,8 +36,8 @@ func (s *Store) SaveCheckpoints(ctx context.Context, workerID string, all []Chec
 			rows = append(rows, moving{Outcome: Outcome{Key: c.Key, TraceID: c.TraceID}, timeoutMs: c.TimeoutMs})
 		}
 	}
-	moved, err := s.move(ctx, workerID, rows)
-	if err != nil || len(moved) == 0 {
+	// A heartbeat may have moved them meanwhile, so they are saved again whatever this call moves.
+	if _, err := s.move(ctx, workerID, rows); err != nil {
 		return open, err
 	}
 	return open, s.saveCheckpoints(ctx, workerID, rest, open)

@@ -166,3 +166,21 @@ func TestCheckpointsGoWhenTheirJobsCompleteOrByTheirAge(t *testing.T) {
 		}
 	}
 }
+
+// A heartbeat gives an attempt its row while it saves a checkpoint.
+func TestASaveBesideAHeartbeatIsAccepted(t *testing.T) {
+	f := open(t)
+	for range 100 {
+		o := order()
+		f.claim("w1", o)
+		var beating sync.WaitGroup
+		beating.Go(func() {
+			f.heartbeat("w1", workerdb.Held{Key: o.Key, TraceID: o.TraceID, TimeoutMs: 1000, StartedAt: time.Now().Add(-time.Second)})
+		})
+		if !f.save("w1", o.Key, 1, "1") {
+			t.Error("an open attempt saved nothing")
+		}
+		beating.Wait()
+		f.settle("w1", completed(o))
+	}
+}
