@@ -157,7 +157,7 @@ func onClock(t, now, at time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}
-	return at.Add(-max(0, now.Sub(t))).Truncate(time.Microsecond)
+	return at.Add(-time.Duration(ago(now, t)) * time.Microsecond)
 }
 
 // insertAttempts inserts the rows of attempts that were moved.

@@ -123,8 +123,8 @@ func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcom
 	if len(plain) == 0 {
 		return rest, nil
 	}
-	p := completeParams(workerID, outcomes, plain)
-	done, err := s.q.BlocksComplete(ctx, p)
+	sent := time.Now()
+	done, err := s.q.BlocksComplete(ctx, completeParams(workerID, outcomes, plain, sent))
 	if err != nil {
 		return nil, err
 	}
@@ -132,22 +132,20 @@ func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcom
 	for _, row := range done {
 		at[block{row.BlockID, row.Attempt}] = row.At
 	}
-	for n, i := range plain {
+	for _, i := range plain {
 		o := &outcomes[i]
 		now, ok := at[o.block()]
 		if !ok {
 			rest = append(rest, i)
 			continue
 		}
-		o.StartedAt = now.Add(-time.Duration(p.StartedAgos[n]) * time.Microsecond)
-		o.FinishedAt = now.Add(-time.Duration(p.FinishedAgos[n]) * time.Microsecond)
-		o.WorkerID = workerID
+		o.StartedAt, o.FinishedAt, o.WorkerID = onClock(o.StartedAt, sent, now), onClock(o.FinishedAt, sent, now), workerID
 	}
 	return rest, nil
 }
 
 // completeParams returns the columns of plain outcomes, one an attempt, and sorts these.
-func completeParams(workerID string, outcomes []Outcome, plain []int) gen.BlocksCompleteParams {
+func completeParams(workerID string, outcomes []Outcome, plain []int, now time.Time) gen.BlocksCompleteParams {
 	unique, of := blocksOf(plain, func(i *int) Key { return outcomes[*i].Key })
 	n := len(unique)
 	p := gen.BlocksCompleteParams{
@@ -155,12 +153,10 @@ func completeParams(workerID string, outcomes []Outcome, plain []int) gen.Blocks
 		Untils: of.untils, Places: make([]int16, n), StartedAgos: make([]int64, n), FinishedAgos: make([]int64, n),
 		Outputs: make([]json.RawMessage, n),
 	}
-	now := time.Now()
 	for at, i := range unique {
 		o := &outcomes[i]
 		p.Places[at], p.Outputs[at] = int16(jobevent.PlaceInBlock(o.JobID)), o.Output
-		p.StartedAgos[at] = max(0, now.Sub(o.StartedAt).Microseconds())
-		p.FinishedAgos[at] = max(0, now.Sub(o.FinishedAt).Microseconds())
+		p.StartedAgos[at], p.FinishedAgos[at] = ago(now, o.StartedAt), ago(now, o.FinishedAt)
 	}
 	return p
 }

@@ -266,3 +266,15 @@ func TestAnAttemptThatIsOverHoldsUpNoOther(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOutcomeThatIsTwiceInABatchIsSettledOnce(t *testing.T) {
+	f := open(t)
+	o := order()
+	f.claim("w1", o)
+	now := time.Now()
+	one := workerdb.Outcome{Key: o.Key, TraceID: o.TraceID, Kind: workerdb.Completed, StartedAt: now, FinishedAt: now}
+	settled, err := f.store.Settle(t.Context(), "w1", []workerdb.Outcome{one, one})
+	if err != nil || settled[0].Kind != workerdb.Completed || !settled[0].FinishedAt.Equal(settled[1].FinishedAt) {
+		t.Errorf("%+v, %v", settled, err)
+	}
+}
