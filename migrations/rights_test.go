@@ -33,6 +33,7 @@ type reader struct {
 	notices strings.Builder
 	columns map[string]map[string]string // by a table's oid, by attnum; "" is the table's name
 	named   map[string]string            // our own functions by oid
+	defined map[string]string            // the definitions of those in SQL, by name
 	// checks are, by a table, the functions that a CHECK or an index calls at each write, and by a function those that it
 	// calls itself.
 	checks map[string][]string
@@ -80,7 +81,7 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{columns: map[string]map[string]string{}, named: map[string]string{}, checks: map[string][]string{}}
+	r := &reader{columns: map[string]map[string]string{}, named: map[string]string{}, defined: map[string]string{}, checks: map[string][]string{}}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.notices.WriteString(n.Detail) }
 	if r.Conn, err = pgx.ConnectConfig(t.Context(), cfg); err != nil {
 		t.Fatal(err)
@@ -105,6 +106,9 @@ func (r *reader) lookUp(t *testing.T) {
 		union all
 		select oid::text, '', proname, '' from pg_proc where pronamespace = 'public'::regnamespace
 		union all
+		select 'defined', pg_get_functiondef(oid), proname, '' from pg_proc
+		where pronamespace = 'public'::regnamespace and prolang = (select oid from pg_language where lanname = 'sql') and not prosecdef
+		union all
 		select 'asks', coalesce(conrelid, indrelid)::regclass::text, proname, ''
 		from pg_depend
 			join pg_proc on refclassid = 'pg_proc'::regclass and refobjid = pg_proc.oid
@@ -122,6 +126,8 @@ func (r *reader) lookUp(t *testing.T) {
 		switch {
 		case id == "asks":
 			r.checks[number] = append(r.checks[number], name)
+		case id == "defined":
+			r.defined[name] = number
 		case column == "":
 			r.named[id] = name
 		default:
@@ -139,7 +145,7 @@ func (r *reader) lookUp(t *testing.T) {
 
 var (
 	called = regexp.MustCompile(`:funcid (\d+)`)
-	entry  = regexp.MustCompile(`RTEPERMISSIONINFO :relid (\d+) :inh \w+ :requiredPerms (\d+) :checkAsUser \d+ ` +
+	entry  = regexp.MustCompile(`RTEPERMISSIONINFO :relid (\d+) :inh \w+ :requiredPerms (\d+) :checkAsUser (\d+) ` +
 		`:selectedCols \( ?b([\d ]*)\) :insertedCols \( ?b([\d ]*)\) :updatedCols \( ?b([\d ]*)\)`)
 	next = regexp.MustCompile(`nextval\('(\w+)'\)`)
 )
@@ -148,7 +154,11 @@ var (
 func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 	t.Helper()
 	r.notices.Reset()
-	if _, err := r.Prepare(t.Context(), "", sql); err != nil {
+	ask := func() (err error) { _, err = r.Prepare(t.Context(), "", sql); return err }
+	if strings.HasPrefix(sql, "CREATE OR REPLACE FUNCTION ") {
+		ask = func() (err error) { _, err = r.Exec(t.Context(), sql); return err }
+	}
+	if err := ask(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	notices := strings.Join(strings.Fields(r.notices.String()), " ") // the server breaks lines
@@ -157,9 +167,12 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 		t.Fatalf("%s: the test does not understand %s", name, notices)
 	}
 	for _, match := range found {
+		if match[3] != "0" {
+			continue // a view reads its tables by the rights of its owner
+		}
 		bits, _ := strconv.Atoi(match[2])
 		for i, kind := range []struct{ name, columns string }{
-			{"INSERT", match[4]}, {"SELECT", match[3]}, {"UPDATE", match[5]}, {"DELETE", ""},
+			{"INSERT", match[5]}, {"SELECT", match[4]}, {"UPDATE", match[6]}, {"DELETE", ""},
 		} {
 			if bits&(1<<i) != 0 { // ACL_INSERT, ACL_SELECT …
 				r.add(match[1], kind.name, kind.columns, needed)
@@ -170,6 +183,9 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 		if function, ours := r.named[match[1]]; ours {
 			for _, name := range append(r.checks[function], function) {
 				needed["EXECUTE "+name] = nil
+			}
+			if definition := r.defined[function]; definition != "" {
+				r.learn(t, function, definition, needed) // it runs by the rights of its caller
 			}
 		}
 	}

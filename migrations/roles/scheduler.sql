@@ -3,7 +3,7 @@
 
 GRANT SELECT, UPDATE ON jobs
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
-GRANT SELECT ON ended, all_jobs
+GRANT SELECT ON all_jobs
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT, UPDATE ON dispatch_state
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
@@ -19,7 +19,7 @@ GRANT SELECT, UPDATE (waiting, out), DELETE ON cohorts
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT, INSERT, UPDATE (out), DELETE ON dispatched
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
-GRANT SELECT ON members TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON ended_cohorts, ended_members, members TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT INSERT ON jobs TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT ON attempts_out TO jobweaver_command, jobweaver_watchdog;
 
@@ -33,10 +33,13 @@ GRANT SELECT, DELETE ON early_commands TO jobweaver_ingest;
 
 -- Moves jobs that complete to ended.
 GRANT DELETE ON jobs TO jobweaver_outcome;
-GRANT INSERT ON ended TO jobweaver_outcome;
+GRANT INSERT ON ended, ended_cohorts TO jobweaver_outcome;
+
+GRANT SELECT ON cohorts_out TO jobweaver_outcome;
 
 -- Moves completed jobs back, to apply commands to them.
-GRANT UPDATE (job_id), DELETE ON ended TO jobweaver_command;
+GRANT SELECT, UPDATE (job_id), DELETE ON ended TO jobweaver_command;
+GRANT UPDATE (here) ON ended_cohorts TO jobweaver_command;
 
 -- Applies pauses and limits.
 GRANT INSERT, DELETE ON controls TO jobweaver_command, jobweaver_watchdog;
@@ -56,7 +59,12 @@ GRANT UPDATE (version, payload, spec, event, last_command, history, moves, outpu
 GRANT SELECT (job_id, trace_id, version, attempt, updated_at, finished_at, deleted_at, flow_id) ON ended TO jobweaver_retention;
 GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON ended
     TO jobweaver_retention;
-GRANT DELETE ON jobs, ended TO jobweaver_retention;
+GRANT DELETE ON jobs, ended, ended_cohorts TO jobweaver_retention;
+GRANT SELECT (block_id, places, here, ended_at) ON ended_cohorts TO jobweaver_retention;
+GRANT UPDATE (here) ON ended_cohorts TO jobweaver_retention;
+GRANT SELECT (block_id, places, mask, job_id, trace_id, job_type, queue, version, attempt, started_at, finished_at, created_at,
+              owner_id, fairness_key) ON ended_members TO jobweaver_retention;
+GRANT INSERT ON ended TO jobweaver_retention;
 
 -- The function that a CHECK calls at each write, the one that reads outputs for run orders, those that append to a
 -- history, the one that finds cohorts, and those that count suspects.
@@ -64,6 +72,6 @@ GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatc
     jobweaver_watchdog, jobweaver_retention;
 GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog;
-GRANT EXECUTE ON FUNCTION last_moves, history_with, best_cohorts TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome,
-    jobweaver_command, jobweaver_watchdog;
+GRANT EXECUTE ON FUNCTION last_moves, history_with, best_cohorts, status_of, block_of, place_of
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT EXECUTE ON FUNCTION suspects_free, suspects_without_place TO jobweaver_dispatch;

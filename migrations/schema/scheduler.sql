@@ -110,6 +110,29 @@ CREATE TABLE ended (
     CONSTRAINT ended_pkey PRIMARY KEY (job_id)
 );
 
+CREATE TABLE ended_cohorts (
+    block_id     uuid NOT NULL,
+    places       bigint NOT NULL,
+    here         bigint NOT NULL,
+    version      bigint NOT NULL,
+    queue        text NOT NULL,
+    job_type     text NOT NULL,
+    spec         json NOT NULL,
+    owner_id     text,
+    fairness_key text COLLATE "C" NOT NULL,
+    worker_id    text,
+    created_at   timestamp with time zone NOT NULL,
+    ended_at     timestamp with time zone NOT NULL,
+    history      text NOT NULL,
+    trace_ids    uuid[] NOT NULL,
+    payloads     json[] NOT NULL,
+    outputs      json[],
+    started_at   timestamp with time zone[] NOT NULL,
+    finished_at  timestamp with time zone[] NOT NULL,
+    CONSTRAINT ended_cohorts_pkey PRIMARY KEY (block_id, places),
+    CONSTRAINT ended_cohorts_possible CHECK ((here & (~ places)) = 0 AND cardinality(trace_ids) = bit_count(places::bit(64)) AND cardinality(payloads) = cardinality(trace_ids) AND cardinality(started_at) = cardinality(trace_ids) AND cardinality(finished_at) = cardinality(trace_ids) AND COALESCE(cardinality(outputs) = cardinality(trace_ids), true))
+);
+
 CREATE TABLE jobs (
     job_id               uuid NOT NULL,
     trace_id             uuid NOT NULL,
@@ -306,6 +329,78 @@ UNION ALL
    FROM members
   WHERE members.status = 'QUEUED'::text;
 
+CREATE VIEW cohorts_out AS
+ SELECT d.first_id,
+    d.places,
+    d."out",
+    d.partitions,
+    d.dispatched_at,
+    d.lease_expires_at,
+        CASE
+            WHEN d.by_function IS NULL THEN 1
+            ELSE 2
+        END AS version,
+    c.rank,
+    c.queue,
+    c.job_type,
+    c.spec,
+    c.owner_id,
+    c.fairness_key,
+    c.created_at,
+    c.job_ids,
+    c.trace_ids,
+    c.payloads,
+        CASE
+            WHEN d.by_function IS NULL THEN c.history
+            ELSE ((((c.history || ',{"at":'::text) || to_json(d.dispatched_at)::text) || ',"from":"PENDING","to":"QUEUED","by":"'::text) || d.by_function) || '","attempt":1}'::text
+        END AS history
+   FROM dispatched d
+     CROSS JOIN LATERAL ( SELECT cohorts.first_id,
+            cohorts.rank,
+            cohorts.waiting,
+            cohorts.queue,
+            cohorts.job_type,
+            cohorts.spec,
+            cohorts.owner_id,
+            cohorts.fairness_key,
+            cohorts.created_at,
+            cohorts.updated_at,
+            cohorts.history,
+            cohorts.job_ids,
+            cohorts.trace_ids,
+            cohorts.payloads,
+            cohorts."out"
+           FROM cohorts
+          WHERE cohorts.first_id = d.first_id
+         OFFSET 0) c;
+
+CREATE VIEW ended_members AS
+ SELECT e.block_id,
+    e.places,
+    e.here,
+    place.place,
+    1::bigint << place.place AS mask,
+    encode(set_byte(uuid_send(e.block_id), 15, get_byte(uuid_send(e.block_id), 15) | (place.place << 1)), 'hex'::text)::uuid AS job_id,
+    e.trace_ids[m.n] AS trace_id,
+    e.job_type,
+    e.queue,
+    e.payloads[m.n] AS payload,
+    e.spec,
+    e.version,
+    1 AS attempt,
+    ((((((e.history || ',{"at":'::text) || to_json(e.ended_at)::text) || ',"from":"QUEUED","to":"COMPLETED","attempt":1,"by":"outcome","outcome":"completed"'::text) || COALESCE(',"workerId":'::text || to_json(e.worker_id)::text, ''::text)) || COALESCE(',"startedAt":'::text || replace(to_json((e.started_at[m.n] AT TIME ZONE 'UTC'::text))::text || 'Z'::text, '"Z'::text, 'Z"'::text), ''::text)) || COALESCE(',"finishedAt":'::text || replace(to_json((e.finished_at[m.n] AT TIME ZONE 'UTC'::text))::text || 'Z'::text, '"Z'::text, 'Z"'::text), ''::text)) || '}'::text AS history,
+    e.outputs[m.n] AS output,
+    e.started_at[m.n] AS started_at,
+    e.ended_at AS finished_at,
+    e.created_at,
+    e.ended_at AS updated_at,
+    e.owner_id,
+    e.fairness_key
+   FROM ended_cohorts e
+     CROSS JOIN generate_series(0, 63) place(place)
+     CROSS JOIN LATERAL ( SELECT 1 + bit_count((e.places & (~ ((- 1::bigint) << place.place)))::bit(64))::integer AS n) m
+  WHERE (e.places & (1::bigint << place.place)) <> 0;
+
 CREATE VIEW members AS
  SELECT c.first_id,
     c.rank,
@@ -320,64 +415,78 @@ CREATE VIEW members AS
     m.payload,
     m.place::integer AS place,
     1::bigint << (m.place - 1)::integer AS mask,
-    (get_byte(uuid_send(m.job_id), 15) >> 1) & 63 AS in_block,
+    place_of(m.job_id) AS in_block,
     'PENDING'::text AS status,
-    1 AS version,
+    1::bigint AS version,
     0 AS attempt,
     c.history,
     c.updated_at,
     NULL::bigint AS places,
     NULL::smallint AS partition,
-    NULL::timestamp with time zone AS lease_expires_at
+    NULL::timestamp with time zone AS lease_expires_at,
+    NULL::json AS output,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at
    FROM cohorts c
      CROSS JOIN LATERAL UNNEST(c.job_ids, c.trace_ids, c.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
   WHERE (c.waiting & (1::bigint << (m.place - 1)::integer)) <> 0
 UNION ALL
  SELECT d.first_id,
-    c.rank,
-    c.queue,
-    c.job_type,
-    c.spec,
-    c.owner_id,
-    c.fairness_key,
-    c.created_at,
+    d.rank,
+    d.queue,
+    d.job_type,
+    d.spec,
+    d.owner_id,
+    d.fairness_key,
+    d.created_at,
     m.job_id,
     m.trace_id,
     m.payload,
     m.place::integer AS place,
     1::bigint << (m.place - 1)::integer AS mask,
-    (get_byte(uuid_send(m.job_id), 15) >> 1) & 63 AS in_block,
+    place_of(m.job_id) AS in_block,
     'QUEUED'::text AS status,
-        CASE
-            WHEN d.by_function IS NULL THEN 1
-            ELSE 2
-        END AS version,
+    d.version,
     1 AS attempt,
-    c.history,
+    d.history,
     d.dispatched_at AS updated_at,
     d.places,
     d.partitions[(1 + bit_count((d.places & (~ ((- 1::bigint) << (m.place - 1)::integer)))::bit(64)))] AS partition,
-    d.lease_expires_at
-   FROM dispatched d
-     CROSS JOIN LATERAL ( SELECT c_1.rank,
-            c_1.queue,
-            c_1.job_type,
-            c_1.spec,
-            c_1.owner_id,
-            c_1.fairness_key,
-            c_1.created_at,
-            c_1.job_ids,
-            c_1.trace_ids,
-            c_1.payloads,
-                CASE
-                    WHEN d.by_function IS NULL THEN c_1.history
-                    ELSE ((((c_1.history || ',{"at":'::text) || to_json(d.dispatched_at)::text) || ',"from":"PENDING","to":"QUEUED","by":"'::text) || d.by_function) || '","attempt":1}'::text
-                END AS history
-           FROM cohorts c_1
-          WHERE c_1.first_id = d.first_id
-         OFFSET 0) c
-     CROSS JOIN LATERAL UNNEST(c.job_ids, c.trace_ids, c.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
-  WHERE (d."out" & (1::bigint << (m.place - 1)::integer)) <> 0;
+    d.lease_expires_at,
+    NULL::json AS output,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at
+   FROM cohorts_out d
+     CROSS JOIN LATERAL UNNEST(d.job_ids, d.trace_ids, d.payloads) WITH ORDINALITY m(job_id, trace_id, payload, place)
+  WHERE (d."out" & (1::bigint << (m.place - 1)::integer)) <> 0
+UNION ALL
+ SELECT e.block_id AS first_id,
+    e.finished_at AS rank,
+    e.queue,
+    e.job_type,
+    e.spec,
+    e.owner_id,
+    e.fairness_key,
+    e.created_at,
+    e.job_id,
+    e.trace_id,
+    e.payload,
+    NULL::integer AS place,
+    e.mask,
+    e.place AS in_block,
+    'COMPLETED'::text AS status,
+    e.version,
+    e.attempt,
+    e.history,
+    e.updated_at,
+    e.places,
+    NULL::smallint AS partition,
+    NULL::timestamp with time zone AS lease_expires_at,
+    e.output,
+    e.started_at,
+    e.finished_at
+   FROM ended_members e
+  WHERE (e.here & e.mask) <> 0;
 
 CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with time zone, most integer)
  RETURNS SETOF uuid
@@ -402,6 +511,13 @@ AS $function$
     )
     SELECT best.first_id FROM best
 $function$
+;
+
+CREATE OR REPLACE FUNCTION block_of(id uuid)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN (encode(set_byte(uuid_send(id), 15, (get_byte(uuid_send(id), 15) & 129)), 'hex'::text))::uuid
 ;
 
 CREATE OR REPLACE FUNCTION history_with(history text, moves integer, entries text, n integer)
@@ -472,10 +588,33 @@ AS $function$
     FROM (
         SELECT input.name, input."jobId", parent.attempt, parent.output,
                sum(octet_length(parent.output::text)) OVER () AS bytes
-        FROM json_to_recordset(inputs) AS input (name text, "jobId" uuid)
-        LEFT JOIN all_jobs AS parent
-            ON parent.job_id = input."jobId" AND parent.status = 'COMPLETED' AND parent.deleted_at IS NULL
+        FROM json_to_recordset($1) AS input (name text, "jobId" uuid)
+        LEFT JOIN LATERAL (
+            SELECT a.attempt, a.output FROM all_jobs a
+            WHERE a.job_id = input."jobId" AND a.status = 'COMPLETED' AND a.deleted_at IS NULL
+            UNION ALL
+            SELECT e.attempt, e.output FROM ended_members e
+            WHERE e.block_id = block_of(input."jobId") AND e.place = place_of(input."jobId") AND e.here & e.mask <> 0
+        ) AS parent ON true
     ) AS parents
+$function$
+;
+
+CREATE OR REPLACE FUNCTION place_of(id uuid)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN ((get_byte(uuid_send(id), 15) >> 1) & 63)
+;
+
+CREATE OR REPLACE FUNCTION status_of(id uuid)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT j.status FROM all_jobs j WHERE j.job_id = $1
+    UNION ALL
+    SELECT 'COMPLETED' FROM ended_cohorts e WHERE e.block_id = block_of($1) AND e.here & (1::bigint << place_of($1)) <> 0
 $function$
 ;
 

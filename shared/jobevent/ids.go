@@ -19,8 +19,8 @@ func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	return id
 }
 
-// blockBits are the bits of an id's last byte by which jobs that are accepted together differ, and that of Sampled.
-const blockBits = 0x7f
+// blockBits are the bits of an id's last byte by which the ids of a block differ.
+const blockBits = 0x7e
 
 // BlockSize is how many ids a block has.
 const BlockSize = 64
@@ -28,26 +28,15 @@ const BlockSize = 64
 // InBlock returns the id of the job at a place, from 0 to BlockSize-1, of the block of an id. So jobs that were
 // accepted together are found together, by a range of their ids.
 func InBlock(id uuid.UUID, place int) uuid.UUID {
-	id[15] = id[15]&^(blockBits&^1) | byte(place)<<1&blockBits
+	id[15] = id[15]&^blockBits | byte(place)<<1&blockBits
 	return id
-}
-
-// BlockOf returns the least and the greatest id of the block of an id.
-func BlockOf(id uuid.UUID) (least, greatest uuid.UUID) {
-	least, greatest = id, id
-	least[15] &^= blockBits
-	greatest[15] |= blockBits
-	return least, greatest
 }
 
 // PlaceInBlock returns the place of an id in its block, from 0 to BlockSize-1. Ids of a block are in the order of it.
 func PlaceInBlock(id uuid.UUID) int { return int(id[15]&blockBits) >> 1 }
 
 // SameBlock reports whether two ids are of the same block.
-func SameBlock(a, b uuid.UUID) bool {
-	a[15], b[15] = a[15]|blockBits, b[15]|blockBits
-	return a == b
-}
+func SameBlock(a, b uuid.UUID) bool { return InBlock(a, 0) == InBlock(b, 0) }
 
 // Sampled reports whether the trace of a job is kept.
 func Sampled(jobID uuid.UUID) bool { return jobID[15]&1 == 1 }

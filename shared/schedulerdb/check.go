@@ -79,6 +79,7 @@ func cleanOutcomes(reported []Outcome) ([]Outcome, error) {
 		}
 		o.WorkerID, o.ErrorCode = jobevent.CleanText(o.WorkerID, nameMost), jobevent.CleanText(o.ErrorCode, nameMost)
 		o.RanBy = jobevent.CleanText(o.RanBy, nameMost)
+		o.StartedAt, o.FinishedAt = storable(o.StartedAt), storable(o.FinishedAt)
 		o.Message = jobevent.CleanMessage(o.Message)
 		outcomes[i] = o
 	}
@@ -106,6 +107,15 @@ func checkInstants(instants ...*time.Time) error {
 		}
 	}
 	return nil
+}
+
+// storable returns an instant as a column can have it, so that what is published first and what is read later agree.
+func storable(at *time.Time) *time.Time {
+	if at == nil || at.Nanosecond()%1000 == 0 {
+		return at
+	}
+	stored := at.Truncate(time.Microsecond)
+	return &stored
 }
 
 // int16Of and int32Of clamp a number to the range of its column. A clamped number does no harm: either a CHECK refuses

@@ -2,8 +2,10 @@ package schedulerdb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,14 +13,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // A cohort is one row for jobs that were accepted together and differ only in their ids, traces and payloads. Its
-// members wait, are dispatched and complete without ever having had a row of jobs. Whatever else happens to a member
-// first gives it one, see leave. Cohorts are written only under the lock of the ledger.
+// members wait, are dispatched and complete without ever having had a row of their own: those that complete together
+// share a row of ended_cohorts. Whatever else happens to a member first gives it a row, see leave and reviveJobs.
+// Cohorts are written only under the lock of the ledger.
 // Why, and what it earns: docs/decisions/databases.md#jobs-that-fare-alike-share-a-row
 
 const (
@@ -109,7 +113,7 @@ func insertCohort(ctx context.Context, q *gen.Queries, jobs []dispatch.Arrival, 
 func membersNamed(ids []uuid.UUID) (p gen.MembersNamedParams) {
 	blocks := map[uuid.UUID]int{}
 	for _, id := range ids {
-		from, to := jobevent.BlockOf(id)
+		from, to := jobevent.InBlock(id, 0), jobevent.InBlock(id, jobevent.BlockSize-1)
 		block, some := blocks[from]
 		if !some {
 			block, blocks[from] = len(blocks), len(blocks)
@@ -136,39 +140,76 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 	return emit.Snapshot{
 		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
 		History: row.History, UpdatedAt: row.UpdatedAt, Queue: row.Queue, Rank: row.Rank, FairnessKey: row.FairnessKey,
+		Output: row.Output, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
 	}
 }
 
 // membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts: first ones. The
-// attempts are in the order of their jobs' ids, and no two are at one place of a block.
-func membersParams(given gen.JobsCompleteParams) (p gen.MembersCompleteParams) {
-	for i, attempt := range given.Attempts {
-		if attempt != 1 {
+// outcomes are in the order of their jobs' ids, and no two are of one job.
+func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
+	type part struct {
+		block  uuid.UUID
+		worker string
+	}
+	parts, numbers := map[part]int{}, make([]int, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if numbers[i] = -1; o.Attempt != 1 {
 			continue
 		}
-		p.JobIDs, p.Entries = append(p.JobIDs, given.JobIDs[i]), append(p.Entries, given.Entries[i])
-		p.StartedAts = append(p.StartedAts, given.StartedAts[i])
-		if given.Outputs != nil {
-			p.Outputs = append(p.Outputs, given.Outputs[i])
+		key := part{jobevent.InBlock(o.JobID, 0), o.ranBy()}
+		number, some := parts[key]
+		if !some {
+			number, parts[key] = len(parts), len(parts)
+			p.BlockIDs, p.WorkerIDs = append(p.BlockIDs, key.block), append(p.WorkerIDs, key.worker)
+			p.LastIDs = append(p.LastIDs, jobevent.InBlock(o.JobID, jobevent.BlockSize-1))
+			p.Wanted = append(p.Wanted, 0)
 		}
+		numbers[i] = number
+		p.Wanted[number] |= 1 << jobevent.PlaceInBlock(o.JobID)
 	}
-	named := membersNamed(p.JobIDs)
-	p.FromIDs, p.ToIDs, p.Wanted = named.FromIDs, named.ToIDs, named.Wanted
-	before := 0
-	for _, wanted := range named.Wanted {
-		p.Befores, before = append(p.Befores, int32Of(before)), before+bits.OnesCount64(uint64(wanted))
+	free, n := make([]int, len(p.Wanted)), 0 // where the next value of each part goes
+	for i, wanted := range p.Wanted {
+		free[i], p.Befores = n, append(p.Befores, int32Of(n))
+		n += bits.OnesCount64(uint64(wanted))
+	}
+	p.StartedAts, p.FinishedAts = make([]time.Time, n), make([]time.Time, n)
+	for i, number := range numbers {
+		if number < 0 {
+			continue
+		}
+		o, at := &outcomes[i], free[number]
+		free[number]++
+		p.StartedAts[at], p.FinishedAts[at] = nullable.Value(o.StartedAt), nullable.Value(o.FinishedAt)
+		if o.Output != nil && p.Outputs == nil {
+			p.Outputs = make([]json.RawMessage, n) // most have none
+		}
+		if o.Output != nil {
+			p.Outputs[at] = o.Output
+		}
 	}
 	return p
 }
 
-// completedMembers returns the jobs that MembersComplete has written, as completedSnapshots does.
-func completedMembers(outcomes []Outcome, rows []gen.MembersCompleteRow, delta *dispatch.Delta) []emit.Snapshot {
-	completed := make([]gen.JobsCompleteRow, len(rows))
-	for i, row := range rows {
-		completed[i] = gen.JobsCompleteRow{
-			JobID: row.JobID, TraceID: row.TraceID, Version: row.Version, Attempt: 1, History: row.History,
-			UpdatedAt: row.UpdatedAt, Queue: row.Queue, Partition: row.Partition, OwnerID: row.OwnerID, JobType: row.JobType,
-			FairnessKey: row.FairnessKey, WasOut: true,
+// completedMembers returns the jobs that MembersComplete has written, as completedSnapshots does. entries are the ends
+// of the outcomes' transitions.
+func completedMembers(
+	outcomes []Outcome, entries []string, rows []gen.MembersCompleteRow, delta *dispatch.Delta,
+) []emit.Snapshot {
+	var completed []gen.JobsCompleteRow
+	for i := range rows {
+		row := &rows[i]
+		history := row.History + `,{"at":` + row.At + `,"from":"QUEUED",`
+		n := 0
+		for left := uint64(row.Places); left != 0; left &= left - 1 {
+			id := jobevent.InBlock(row.BlockID, bits.TrailingZeros64(left))
+			at, _ := slices.BinarySearchFunc(outcomes, id, compareJob)
+			completed = append(completed, gen.JobsCompleteRow{
+				JobID: id, TraceID: row.TraceIDs[n], Version: row.Version, Attempt: 1, History: history + entries[at],
+				UpdatedAt: row.UpdatedAt, Queue: row.Queue, Partition: &row.Partitions[n], OwnerID: row.OwnerID,
+				JobType: row.JobType, FairnessKey: row.FairnessKey, WasOut: true,
+			})
+			n++
 		}
 	}
 	return completedSnapshots(outcomes, completed, delta)
@@ -179,7 +220,7 @@ func completedMembers(outcomes []Outcome, rows []gen.MembersCompleteRow, delta *
 func removeCompleted(ctx context.Context, q *gen.Queries, rows []gen.MembersCompleteRow) error {
 	jobs := make([]gen.MembersLeaveRow, len(rows))
 	for i, row := range rows {
-		jobs[i] = gen.MembersLeaveRow{FirstID: row.FirstID, Places: row.Places, Mask: row.Mask}
+		jobs[i] = gen.MembersLeaveRow{FirstID: row.FirstID, Places: row.Dispatched, Mask: row.Masks}
 	}
 	return remove(ctx, q, jobs)
 }
@@ -232,11 +273,13 @@ func leave(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
 // leaveCohorts does so in a transaction of its own, since the caller's locks rows before the ledger.
 func (s *Store) leaveCohorts(ctx context.Context, ids []uuid.UUID) error {
 	rows, err := members(ctx, gen.New(s.pool), ids)
-	if err != nil || len(rows) == 0 {
+	if err != nil || !slices.ContainsFunc(rows, isOpen) {
 		return pgpool.Classify(err)
 	}
 	return s.locked(ctx, func(q *gen.Queries) error { return leave(ctx, q, ids) })
 }
+
+func isOpen(row gen.MembersNamedRow) bool { return row.FinishedAt == nil }
 
 // leaveBest gives at least most of the best jobs that wait in the cohorts of a queue rows of jobs, in which the picker
 // sees them. No job ranks below the floor.
@@ -261,8 +304,14 @@ func (s *Store) leaveUnlisted(ctx context.Context) error {
 	return s.locked(ctx, func(q *gen.Queries) error { return leave(ctx, q, ids) })
 }
 
-// leaveAll gives all members of cohorts rows of jobs.
+// leaveAll gives all members of cohorts rows of jobs or ended.
 func (s *Store) leaveAll(ctx context.Context) error {
+	for n := int64(1); n > 0; {
+		var err error
+		if n, err = gen.New(s.pool).EndedMembersLeave(ctx, 100); err != nil {
+			return fmt.Errorf("give completed members of cohorts rows of their own: %w", pgpool.Classify(err))
+		}
+	}
 	for {
 		n := 0
 		err := s.locked(ctx, func(q *gen.Queries) error {

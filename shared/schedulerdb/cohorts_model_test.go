@@ -34,10 +34,10 @@ func TestCohortsChangeNothingThatAnyoneSees(t *testing.T) {
 	t.Cleanup(apart.Close)
 	apart.cohort = 1
 	together, separate := h, fixture{t, apart}
-	shared, outTogether := 0, 0
+	shared, outTogether, endedTogether := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		for _, f := range []fixture{together, separate} {
-			f.exec(`DELETE FROM jobs; DELETE FROM ended; DELETE FROM cohorts; DELETE FROM dispatched; DELETE FROM dependencies; DELETE FROM order_gaps;
+			f.exec(`DELETE FROM jobs; DELETE FROM ended; DELETE FROM cohorts; DELETE FROM dispatched; DELETE FROM ended_cohorts; DELETE FROM dependencies; DELETE FROM order_gaps;
 				DELETE FROM controls; DELETE FROM workers; DELETE FROM early_commands`)
 			f.exec(`UPDATE dispatch_state SET n = n + 1000, in_flight = '{}', floors = '{}', due_floor = null,
 				more = json_build_object('controls', n + 1000)`)
@@ -60,9 +60,11 @@ func TestCohortsChangeNothingThatAnyoneSees(t *testing.T) {
 		})
 		_, members := together.cohorts()
 		shared, outTogether = shared+members, outTogether+together.count("members WHERE status = 'QUEUED'")
+		endedTogether += together.count("members WHERE status = 'COMPLETED'")
 	})
-	if shared == 0 || outTogether == 0 {
-		t.Errorf("%d jobs shared a row while they waited, and %d while they were out", shared, outTogether)
+	if shared == 0 || outTogether == 0 || endedTogether == 0 {
+		t.Errorf("%d jobs shared a row while they waited, %d while they were out, and %d when they had ended",
+			shared, outTogether, endedTogether)
 	}
 }
 

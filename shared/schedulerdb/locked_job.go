@@ -1,7 +1,7 @@
 package schedulerdb
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,10 +73,8 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 // while it has other jobs locked, it could deadlock with another one that does so. If a job completes between the two
 // statements, the error is errMoved: the transaction has to be tried again.
 func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
-	if len(ids) > 0 {
-		if err := q.JobsRevive(ctx, ids); err != nil {
-			return nil, fmt.Errorf("move completed jobs back: %w", err)
-		}
+	if err := reviveJobs(ctx, q, ids); err != nil {
+		return nil, err
 	}
 	jobs, err := lockJobs(ctx, q, ids)
 	if err != nil {
@@ -86,9 +84,9 @@ func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid
 	if len(missing) == 0 {
 		return jobs, nil
 	}
-	moved, err := q.JobsKnown(ctx, missing)
+	moved, err := snapshots(ctx, q, missing)
 	if err != nil {
-		return nil, fmt.Errorf("look for completed jobs: %w", err)
+		return nil, err
 	}
 	if len(moved) > 0 {
 		return nil, errMoved
@@ -96,7 +94,27 @@ func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid
 	return jobs, nil
 }
 
+// reviveJobs moves completed jobs back to jobs.
+func reviveJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, compareIDs) // rows are locked in this order
+	blocks := membersNamed(ids)
+	err := q.MembersRevive(ctx, gen.MembersReviveParams{BlockIDs: blocks.FromIDs, Wanted: blocks.Wanted})
+	if err != nil {
+		return fmt.Errorf("move jobs that completed in cohorts back: %w", err)
+	}
+	if err := q.JobsRevive(ctx, ids); err != nil { // behind the other, since retention moves jobs to ended
+		return fmt.Errorf("move completed jobs back: %w", err)
+	}
+	return nil
+}
+
 var errMoved = errors.New("a job has completed meanwhile")
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // outcome applies one outcome. If a cancel is pending, the outcome answers it.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
@@ -107,7 +125,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
 		return
 	}
 	transition := jobevent.Transition{
-		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: cmp.Or(o.RanBy, o.WorkerID),
+		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.ranBy(),
 		StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
 		ErrorCode: o.ErrorCode, Message: o.Message,
 	}

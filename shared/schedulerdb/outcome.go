@@ -40,6 +40,9 @@ type Outcome struct {
 	CallbackTimeout time.Duration // KindWaiting only
 }
 
+// ranBy returns the worker that the history names.
+func (o *Outcome) ranBy() string { return cmp.Or(o.RanBy, o.WorkerID) }
+
 // Settle applies outcomes in order, and dispatches jobs into the room that they make. An outcome of an old attempt
 // changes nothing, and the current state of its job is published again.
 func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
@@ -97,8 +100,9 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 			return fmt.Errorf("complete jobs: %w", err)
 		}
 		var together []gen.MembersCompleteRow
+		ends := completeParams(elsewhere)
 		if len(elsewhere) > 0 {
-			if together, err = t.MembersComplete(ctx, membersParams(completeParams(elsewhere))); err != nil {
+			if together, err = t.MembersComplete(ctx, membersParams(elsewhere)); err != nil {
 				return fmt.Errorf("complete members of cohorts: %w", err)
 			}
 		}
@@ -107,6 +111,7 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 			return err
 		}
 		r.Jobs = append(r.Jobs, completedSnapshots(locked, rows, &delta)...)
+		r.Jobs = append(r.Jobs, completedMembers(elsewhere, ends.Entries, together, &delta)...)
 		return s.settled(ctx, t, outcomes, done, together, l, &r, &delta)
 	})
 	return r.Effects, err
@@ -126,15 +131,16 @@ func (s *Store) settleCompleted(ctx context.Context, done []Outcome, inCohorts b
 		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.JobsCompleteRow], gen.JobsComplete,
 			p.JobIDs, p.Attempts, p.Entries, p.Outputs, p.StartedAts)
 		if inCohorts {
-			m := membersParams(p)
+			m := membersParams(done)
 			pgpool.QueueMany(b, &together, pgx.RowToStructByPos[gen.MembersCompleteRow], gen.MembersComplete,
-				m.Entries, m.FromIDs, m.ToIDs, m.Wanted, m.Befores, m.JobIDs, m.Outputs, m.StartedAts)
+				m.BlockIDs, m.LastIDs, m.WorkerIDs, m.Wanted, m.Befores, m.Outputs, m.StartedAts, m.FinishedAts)
 		}
 		queueLock(b, &ledger)
 	}, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
 		r.Jobs = completedSnapshots(done, rows, &delta)
+		r.Jobs = append(r.Jobs, completedMembers(done, p.Entries, together, &delta)...)
 		l, err := s.readLedger(ctx, t.Queries, ledger)
 		if err != nil {
 			return err
@@ -154,7 +160,6 @@ func (s *Store) settled(
 	if err := removeCompleted(ctx, t.Queries, together); err != nil {
 		return err
 	}
-	r.Jobs = append(r.Jobs, completedMembers(done, together, delta)...)
 	if changed := len(r.Jobs); changed < len(outcomes) {
 		if err := republish(ctx, t.Queries, jobIDs(outcomes), r, delta); err != nil {
 			return err
@@ -182,7 +187,7 @@ func compareJob(o Outcome, id uuid.UUID) int { return bytes.Compare(o.JobID[:], 
 // jobstate apply under row locks.
 func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
 	for i, o := range outcomes {
-		isOnly := (i == 0 || !samePlace(outcomes[i-1], o)) && (i == len(outcomes)-1 || !samePlace(o, outcomes[i+1]))
+		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
 		if o.Kind == jobstate.KindCompleted && isOnly {
 			done = append(done, o)
 		} else {
@@ -190,12 +195,6 @@ func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
 		}
 	}
 	return done, others
-}
-
-// samePlace reports whether two outcomes are about the same job, or about two of which one id is forged: a place in a
-// block has one id.
-func samePlace(a, b Outcome) bool {
-	return jobevent.SameBlock(a.JobID, b.JobID) && jobevent.PlaceInBlock(a.JobID) == jobevent.PlaceInBlock(b.JobID)
 }
 
 // apply applies outcomes to locked rows by the rules of jobstate.
@@ -306,7 +305,7 @@ func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
 		}
 		buffer = appendEnd(buffer, jobevent.Transition{
 			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
-			WorkerID: cmp.Or(o.RanBy, o.WorkerID), StartedAt: jobevent.UTC(o.StartedAt),
+			WorkerID: o.ranBy(), StartedAt: jobevent.UTC(o.StartedAt),
 			FinishedAt: jobevent.UTC(o.FinishedAt),
 		})
 		ends[i] = len(buffer)

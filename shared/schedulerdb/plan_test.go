@@ -55,8 +55,8 @@ func checkPlansWith(t *testing.T, statistics string) {
 			"InFlight": "jobs_in_flight dispatched", "RunningByJob": "jobs_in_flight dispatched",
 			"OutByKind": "jobs_in_flight dispatched", "JobsCancelUnanswered": "jobs_in_flight", "KeysPending": "jobs_by_key",
 			"QueuesPending": "jobs_pending cohorts_best", "LanesPending": "jobs_by_lane", "MembersSome": "cohorts_pkey",
-			"MembersUnlisted": "dispatched",
-		}, "jobs", "ended", "cohorts", "dispatched", "dependencies", "order_gaps")
+			"MembersUnlisted": "dispatched", "EndedMembersLeave": "ended_cohorts_pkey",
+		}, "jobs", "ended", "cohorts", "dispatched", "ended_cohorts", "dependencies", "order_gaps")
 	}
 	plans.Forget()
 	h.doOfEverything()
@@ -87,6 +87,17 @@ func (h fixture) fillBeside() {
 			attempt, retry_count, command_seq, history, moves, finished_at, created_at, updated_at, fairness_key)
 		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 3, 1, 0, 0, '[]', 1, now(), now(), now(), ''
 		FROM generate_series(1, 20000)`)
+	h.fillEndedCohorts(20_000, "0 s")
+}
+
+// fillEndedCohorts inserts that many pairs of jobs that completed together at this age.
+func (h fixture) fillEndedCohorts(rows int, age string) {
+	h.Helper()
+	h.exec(`INSERT INTO ended_cohorts (block_id, places, here, version, queue, job_type, spec, fairness_key, worker_id, created_at, ended_at,
+			history, trace_ids, payloads, started_at, finished_at)
+		SELECT block_of(uuidv7(-$2::interval)), 5, 5, 2, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', 'w1', at, at,
+			'{"at": "2026-01-01T00:00:00Z", "to": "QUEUED"}', ARRAY[uuidv7(), uuidv7()], '{1,2}', ARRAY[at, at], ARRAY[at, NULL]
+		FROM generate_series(1, $1::int), LATERAL (SELECT now() - $2::interval) AS its (at)`, rows, age)
 }
 
 var plansJobs = flag.Int("plans.jobs", 0, "waiting jobs in the test of plans with a large backlog; 0: skip it")
@@ -252,7 +263,7 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 			visited := 0.0
 			plan.Walk(func(n pgtest.Node) {
 				switch {
-				case slices.Contains([]string{"jobs", "ended", "cohorts", "dependencies", "order_gaps"}, n.Relation) && !slices.Contains([]string{"Index Scan", "Index Only Scan", "Tid Scan", "ModifyTable"}, n.Type),
+				case slices.Contains([]string{"jobs", "ended", "cohorts", "ended_cohorts", "dependencies", "order_gaps"}, n.Relation) && !slices.Contains([]string{"Index Scan", "Index Only Scan", "Tid Scan", "ModifyTable"}, n.Type),
 					n.Type == "Sort" && n.Rows > 1000:
 					t.Errorf("%s: %s of %.0f rows", name, n.Type, n.Rows*n.Loops)
 				case n.Relation != "" && n.Index != "":

@@ -69,7 +69,7 @@ func (r Restored) Adopt(
 		return nil, err
 	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
-		if err := q.JobsRevive(ctx, ids); err != nil {
+		if err := reviveJobs(ctx, q, ids); err != nil {
 			return err
 		}
 		adopted, err = q.RestoredAdopt(ctx, gen.RestoredAdoptParams{

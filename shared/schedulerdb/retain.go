@@ -68,7 +68,7 @@ func (s *Store) Retire(
 	p := gen.JobsOldParams{
 		CompletedBefore: beforeOf(now, keep.Completed), FailedBefore: beforeOf(now, keep.Failed),
 		CancelledBefore: beforeOf(now, keep.Cancelled), DeletedBefore: now.Add(-keep.Forget),
-		AfterID: after, BeforeID: firstIDAt(now.Add(-keep.youngest())), MaxJobs: int32Of(limit),
+		AfterID: after, UntilID: firstIDAt(now.Add(-keep.youngest())), MaxJobs: int32Of(limit),
 	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		effects, done = emit.Effects{}, Retired{Last: after}
@@ -86,8 +86,13 @@ func (s *Store) Retire(
 				forgotten = append(forgotten, row.JobID)
 			}
 		}
-		done.More = len(rows) == limit
+		if done.More = len(rows) == limit; done.More {
+			p.UntilID = done.Last
+		}
 		if effects.Jobs, err = retire(ctx, q, p, over); err != nil {
+			return err
+		}
+		if err := retireCohorts(ctx, q, p, &effects, &done); err != nil {
 			return err
 		}
 		done.Deleted = len(effects.Jobs)
@@ -129,6 +134,49 @@ func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uui
 		}))
 	}
 	return deleted, nil
+}
+
+// cohortsOfPage is how many rows of ended_cohorts a page has: more than those of one block, at which the page before
+// may have ended.
+const cohortsOfPage = jobevent.BlockSize + 8
+
+// retireCohorts does so for jobs that completed in cohorts, as far as the page goes. It ends the page early if there
+// are many.
+func retireCohorts(
+	ctx context.Context, q *gen.Queries, p gen.JobsOldParams, effects *emit.Effects, done *Retired,
+) error {
+	if p.CompletedBefore == nil {
+		return nil
+	}
+	rows, err := q.EndedCohortsOld(ctx, gen.EndedCohortsOldParams{
+		CompletedBefore: *p.CompletedBefore, AfterID: p.AfterID, UntilID: p.UntilID, Most: cohortsOfPage,
+	})
+	if err != nil {
+		return fmt.Errorf("read old cohorts: %w", err)
+	}
+	var over gen.EndedCohortsRetireParams
+	for _, row := range rows {
+		if row.IsOver {
+			over.BlockIDs, over.Places = append(over.BlockIDs, row.BlockID), append(over.Places, row.Places)
+		}
+	}
+	if len(rows) == cohortsOfPage {
+		done.Last, done.More = rows[len(rows)-1].BlockID, true
+	}
+	if len(over.BlockIDs) == 0 {
+		return nil
+	}
+	retired, err := q.EndedCohortsRetire(ctx, over)
+	if err != nil {
+		return fmt.Errorf("retire jobs that completed in cohorts: %w", err)
+	}
+	for _, row := range retired {
+		effects.Jobs = append(effects.Jobs, deletedSnapshot(gen.JobsDeleteRow{
+			JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+			FinishedAt: &row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
+		}))
+	}
+	return nil
 }
 
 // beforeOf returns the instant before which jobs are too old; nil: they are kept for ever.

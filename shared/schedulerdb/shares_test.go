@@ -1,7 +1,6 @@
 package schedulerdb
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -236,8 +235,6 @@ func TestEachStepDispatchesTheJobsWhoseTurnItIs(t *testing.T) {
 		})
 	}
 }
-
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // Once the jobs of all other keys are gone, rank alone orders the queue again.
 func TestTheLastKeyLeftTakesNoTurns(t *testing.T) {

@@ -67,7 +67,7 @@ func (c Config) check() error {
 }
 
 // NewestOfSchema is what the newest migration brings that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "suspects_without_place()"
+const NewestOfSchema = "ended_cohorts"
 
 // Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {

@@ -30,9 +30,12 @@ func (s *Server) FillEnded(ctx context.Context, jobs int, age time.Duration) err
 					values[i] = "to_timestamp(($2 + n / 100) / 1000.0)"
 				}
 			}
-			_, err = conn.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s
+			inserted, err := conn.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s
 				FROM (SELECT * FROM %[1]s LIMIT 1) AS job, generate_series(1, $1::bigint) AS n`,
 				table, strings.Join(columns, ", "), strings.Join(values, ", ")), jobs, begin)
+			if err == nil && inserted.RowsAffected() != int64(jobs) {
+				err = fmt.Errorf("%s has no job to copy", table)
+			}
 			if err == nil {
 				_, err = conn.Exec(ctx, "VACUUM ANALYZE "+table)
 			}

@@ -132,7 +132,9 @@ func (s *Server) Settle(ctx context.Context) error {
 // of a waiting job until reconcile asks for it, which takes hours in a backlog of millions.
 func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error) {
 	err = s.With(ctx, "jobweaver_scheduler", func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, "SELECT count(*) FROM all_jobs WHERE job_id = any ($1::uuid[])", ids).Scan(&n)
+		return conn.QueryRow(ctx, `SELECT count(*) FROM unnest($1::uuid[]) AS id
+			WHERE EXISTS (SELECT FROM all_jobs WHERE job_id = id)
+				OR EXISTS (SELECT FROM members WHERE first_id BETWEEN block_of(id) AND id AND job_id = id)`, ids).Scan(&n)
 	})
 	return n, err
 }

@@ -17,12 +17,12 @@ select job_id,
        coalesce(deleted_at < @deleted_before::timestamptz, false)::boolean as is_forgotten
 from (
     (select job_id, status, finished_at, deleted_at, flow_id from jobs
-     where job_id > @after_id::uuid and job_id < @before_id::uuid
+     where job_id > @after_id::uuid and job_id <= @until_id::uuid
      order by job_id
      limit @max_jobs::int)
     union all
     (select job_id, 'COMPLETED', finished_at, deleted_at, flow_id from ended
-     where job_id > @after_id::uuid and job_id < @before_id::uuid
+     where job_id > @after_id::uuid and job_id <= @until_id::uuid
      order by job_id
      limit @max_jobs::int)
 ) old
@@ -84,6 +84,40 @@ from over
 where ended.job_id = any (array[over.job_id])
 returning ended.job_id, ended.trace_id, 'COMPLETED'::text as status, ended.version, ended.attempt,
     null::text as error_code, ended.finished_at, ended.updated_at, ended.deleted_at;
+
+-- name: EndedCohortsOld :many
+-- A page of jobs that completed in cohorts, in the order of their blocks, and whether all of a row are to be deleted.
+select e.block_id, e.places, (e.ended_at < @completed_before::timestamptz)::boolean as is_over
+from ended_cohorts e
+where e.block_id >= @after_id::uuid and e.block_id <= @until_id::uuid
+order by e.block_id, e.places
+limit @most::int;
+
+-- name: EndedCohortsRetire :many
+-- Moves those jobs to ended, as tombstones: those that have not left since, by the locked rows.
+with over as (
+    select e.block_id, e.places, e.here
+    from rows from (unnest(@block_ids::uuid[]), unnest(@places::bigint[])) as old (block_id, places)
+    join ended_cohorts e on e.block_id = any (array[old.block_id]) and e.places = old.places
+    for update of e skip locked
+), gone as (
+    delete from ended_cohorts e using over where e.block_id = any (array[over.block_id]) and e.places = over.places
+)
+insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                   moves, started_at, finished_at, created_at, updated_at, deleted_at, owner_id, fairness_key)
+select m.job_id, m.trace_id, m.job_type, m.queue, 'null', '{}', m.version + 1, m.attempt, 0, 0,
+       json_build_object('at', m.finished_at, 'to', 'COMPLETED', 'attempt', m.attempt)::text,
+       1, m.started_at, m.finished_at, m.created_at, now(), now(), m.owner_id, m.fairness_key
+from over
+cross join lateral (
+    select e.job_id, e.trace_id, e.job_type, e.queue, e.version, e.attempt, e.started_at, e.finished_at, e.created_at, e.owner_id,
+           e.fairness_key, e.mask
+    from ended_members e where e.block_id = over.block_id and e.places = over.places
+    offset 0
+) m
+where over.here & m.mask <> 0
+returning job_id, trace_id, 'COMPLETED'::text as status, version, attempt, null::text as error_code, finished_at, updated_at,
+    deleted_at;
 
 -- name: JobsForget :one
 -- Removes tombstones: no record can bring these jobs back any more. It returns how many it has removed.

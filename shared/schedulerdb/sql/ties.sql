@@ -1,6 +1,8 @@
 -- name: JobsEnds :many
 -- The states of jobs on which others depend. A job that has not arrived yet is missing.
-select job_id, status from all_jobs where job_id = any (@job_ids::uuid[]);
+select given.job_id::uuid as job_id, a.status::text as status
+from unnest(@job_ids::uuid[]) as given (job_id)
+cross join lateral status_of(given.job_id) as a (status);
 
 -- name: DependenciesInsert :execrows
 insert into dependencies (after_id, job_id, condition)
@@ -11,10 +13,10 @@ on conflict do nothing;
 -- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
 -- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then. Each
 -- ended job has an equal part of the rows, so that the dependents of one do not wait for the 50,000 of another.
-select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
+select d.after_id, d.job_id, a.status::text as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
        d.queue, d.rank, d.lane, d.fairness_key
 from (select distinct unnest(@after_ids::uuid[]) as after_id) ended
-cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = ended.after_id offset 0) a
+cross join lateral status_of(ended.after_id) as a (status)
 cross join lateral (
     select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.queue, j.rank, j.lane,
            j.fairness_key
@@ -36,15 +38,15 @@ where d.after_id = any (array[met.after_id]) and d.job_id = any (array[met.job_i
 -- The ended jobs for which others still wait. Each lookup stops at one row, so that it uses an index whatever the
 -- planner expects.
 select distinct d.after_id
-from unnest(@after_ids::uuid[]) as given
+from unnest(@after_ids::uuid[]) as given (after_id)
 cross join lateral (
-    select a.job_id from all_jobs a
-    where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    select from status_of(given.after_id) as a (status)
+    where a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
     limit 1
 ) ended
 cross join lateral (
     select w.after_id from dependencies w
-    where w.after_id = ended.job_id
+    where w.after_id = given.after_id
       and (select true from jobs j where j.job_id = w.job_id)
     limit 1
 ) d;
@@ -58,7 +60,7 @@ delete from dependencies where job_id = any (@job_ids::uuid[]);
 -- the dependencies on ended jobs, so any that are left are overdue.
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a on true
+left join lateral status_of(d.after_id) as a (status) on true
 where (d.after_id, d.job_id) > (@after_id::uuid, @job_id::uuid)
 order by d.after_id, d.job_id
 limit @max_rows::int;

@@ -89,7 +89,11 @@ func (q *Queries) CohortsInsert(ctx context.Context, arg CohortsInsertParams) er
 const CohortsNear = `-- name: CohortsNear :one
 select exists (
     select from rows from (unnest($1::uuid[]), unnest($2::uuid[])) as block (from_id, to_id)
-    join lateral (select from cohorts where cohorts.first_id between block.from_id and block.to_id limit 1) c on true
+    join lateral (
+        (select from cohorts where cohorts.first_id between block.from_id and block.to_id limit 1)
+        union all
+        (select from ended_cohorts where ended_cohorts.block_id between block.from_id and block.to_id limit 1)
+    ) c on true
 )
 `
 
@@ -98,7 +102,7 @@ type CohortsNearParams struct {
 	ToIDs   []uuid.UUID
 }
 
-// Whether any cohort has members with ids of these blocks. It is much cheaper than the search for the members.
+// Whether any cohort has, or had, members with ids of these blocks. It is much cheaper than the search for the members.
 func (q *Queries) CohortsNear(ctx context.Context, arg CohortsNearParams) (bool, error) {
 	row := q.db.QueryRow(ctx, CohortsNear, arg.FromIDs, arg.ToIDs)
 	var exists bool
@@ -127,6 +131,34 @@ func (q *Queries) DispatchedInsert(ctx context.Context, arg DispatchedInsertPara
 		arg.LeaseExpiresAt,
 	)
 	return err
+}
+
+const EndedMembersLeave = `-- name: EndedMembersLeave :execrows
+with page as (
+    select e.block_id, e.places, e.here from ended_cohorts e order by e.block_id, e.places limit $1::int
+), moved as (
+    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
+    select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, m.version, m.attempt, 0, 0, m.history,
+           m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
+    from page
+    cross join lateral (
+        select block_id, places, here, place, mask, job_id, trace_id, job_type, queue, payload, spec, version, attempt, history, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key from ended_members
+        where ended_members.block_id = page.block_id and ended_members.places = page.places
+        offset 0
+    ) m
+    where m.here & m.mask <> 0
+)
+delete from ended_cohorts e using page where e.block_id = any (array[page.block_id]) and e.places = page.places
+`
+
+// Gives the jobs of some rows of ended_cohorts rows of ended.
+func (q *Queries) EndedMembersLeave(ctx context.Context, most int32) (int64, error) {
+	result, err := q.db.Exec(ctx, EndedMembersLeave, most)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const MembersBest = `-- name: MembersBest :many
@@ -163,71 +195,89 @@ func (q *Queries) MembersBest(ctx context.Context, arg MembersBestParams) ([]uui
 
 const MembersComplete = `-- name: MembersComplete :many
 with completed as (
-    select m.first_id, m.rank, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.job_id, m.trace_id, m.payload, m.place, m.mask, m.in_block, m.status, m.version, m.attempt, m.history, m.updated_at, m.places, m.partition, m.lease_expires_at, value.n, m.history || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",'
-                             || ($1::text[])[value.n] as full_history
-    from rows from (unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::bigint[]), unnest($5::int[]))
-        as block (from_id, to_id, wanted, before)
+    select d.first_id, d.places as dispatched, block.block_id, block.worker_id, d.version + 1 as version, d.queue, d.job_type,
+           d.spec, d.owner_id, d.fairness_key, d.created_at, d.history, jobs.masks, jobs.places, jobs.trace_ids, jobs.payloads, jobs.outputs, jobs.started_at, jobs.finished_at, jobs.partitions
+    from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::text[]),
+                    unnest($4::bigint[]), unnest($5::int[]))
+        as block (block_id, last_id, worker_id, wanted, before)
     cross join lateral (
-        select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members
-        where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
+        select first_id, places, out, partitions, dispatched_at, lease_expires_at, version, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_ids, trace_ids, payloads, history from cohorts_out
+        where cohorts_out.first_id between block.block_id and block.last_id and block_of(cohorts_out.first_id) = block.block_id
         offset 0
-    ) m
-    cross join lateral (select block.before + 1 + bit_count((block.wanted & ~(-1::bigint << m.in_block))::bit(64)) as n) value
-    where block.wanted & (1::bigint << m.in_block) <> 0 and m.job_id = ($6::uuid[])[value.n]
+    ) d
+    cross join lateral (
+        select bit_or(m.mask) as masks, bit_or(1::bigint << m.in_block) as places, array_agg(m.trace_id) as trace_ids,
+               array_agg(m.payload) as payloads, array_agg(($6::json[])[value.n]) as outputs,
+               array_agg(nullif(($7::timestamptz[])[value.n], '0001-01-01Z')) as started_at,
+               array_agg(nullif(($8::timestamptz[])[value.n], '0001-01-01Z')) as finished_at,
+               array_agg(d.partitions[1 + bit_count((d.places & ~(-1::bigint << m.nth))::bit(64))]) as partitions
+        from (
+            select trace_id, payload, (nth - 1)::int as nth, 1::bigint << (nth - 1)::int as mask, place_of(job_id) as in_block
+            from rows from (unnest(d.job_ids), unnest(d.trace_ids), unnest(d.payloads)) with ordinality
+                as member (job_id, trace_id, payload, nth)
+            offset 0
+        ) m
+        cross join lateral (select block.before + 1 + bit_count((block.wanted & ~(-1::bigint << m.in_block))::bit(64)) as n) value
+        where d.out & m.mask <> 0 and block.wanted & (1::bigint << m.in_block) <> 0
+    ) jobs
+    where jobs.masks is not null
 ), moved as (
-    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
-                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
-    select job_id, trace_id, job_type, queue, payload, spec, version + 1, attempt, 0, 0, full_history,
-           version + 1, ($7::json[])[n], nullif(($8::timestamptz[])[n], '0001-01-01Z'), now(), created_at,
-           now(), owner_id, fairness_key
+    insert into ended_cohorts (block_id, places, here, version, queue, job_type, spec, owner_id, fairness_key, worker_id,
+                               created_at, ended_at, history, trace_ids, payloads, outputs, started_at, finished_at)
+    select block_id, places, places, version, queue, job_type, spec, owner_id, fairness_key, nullif(worker_id, ''),
+           created_at, now(), history, trace_ids, payloads, case when $6 is not null then outputs end, started_at,
+           finished_at
     from completed
-    order by job_id -- two transactions that complete the same jobs wait for each other in one order
 )
-select first_id, places::bigint as places, mask::bigint as mask, job_id::uuid as job_id, trace_id::uuid as trace_id,
-       (version + 1)::bigint as version, full_history::text as history, now()::timestamptz as updated_at, queue, partition,
-       owner_id, job_type, fairness_key
+select first_id, dispatched::bigint as dispatched, masks::bigint as masks, block_id::uuid as block_id,
+       places::bigint as places, trace_ids::uuid[] as trace_ids, partitions::smallint[] as partitions,
+       version::bigint as version, history::text as history, now()::timestamptz as updated_at,
+       (select to_json(now())::text) as at, queue, owner_id, job_type, fairness_key
 from completed
 `
 
 type MembersCompleteParams struct {
-	Entries    []string
-	FromIDs    []uuid.UUID
-	ToIDs      []uuid.UUID
-	Wanted     []int64
-	Befores    []int32
-	JobIDs     []uuid.UUID
-	Outputs    []json.RawMessage
-	StartedAts []time.Time
+	BlockIDs    []uuid.UUID
+	LastIDs     []uuid.UUID
+	WorkerIDs   []string
+	Wanted      []int64
+	Befores     []int32
+	Outputs     []json.RawMessage
+	StartedAts  []time.Time
+	FinishedAts []time.Time
 }
 
 type MembersCompleteRow struct {
 	FirstID     uuid.UUID
+	Dispatched  int64
+	Masks       int64
+	BlockID     uuid.UUID
 	Places      int64
-	Mask        int64
-	JobID       uuid.UUID
-	TraceID     uuid.UUID
+	TraceIDs    []uuid.UUID
+	Partitions  []int16
 	Version     int64
 	History     string
 	UpdatedAt   time.Time
+	At          string
 	Queue       string
-	Partition   *int16
 	OwnerID     *string
 	JobType     string
 	FairnessKey string
 }
 
-// JobsComplete for first attempts of jobs in cohorts. The values of a block's jobs begin at the place behind before, and
-// are in the order of their ids. MembersRemove has to follow, under the lock of the ledger.
+// JobsComplete for first attempts of jobs in cohorts: a row for those of a block that were dispatched together and that
+// one worker ran. Their values begin at the place behind before, and are in the order of their ids. MembersRemove has to
+// follow, under the lock of the ledger.
 func (q *Queries) MembersComplete(ctx context.Context, arg MembersCompleteParams) ([]MembersCompleteRow, error) {
 	rows, err := q.db.Query(ctx, MembersComplete,
-		arg.Entries,
-		arg.FromIDs,
-		arg.ToIDs,
+		arg.BlockIDs,
+		arg.LastIDs,
+		arg.WorkerIDs,
 		arg.Wanted,
 		arg.Befores,
-		arg.JobIDs,
 		arg.Outputs,
 		arg.StartedAts,
+		arg.FinishedAts,
 	)
 	if err != nil {
 		return nil, err
@@ -238,15 +288,17 @@ func (q *Queries) MembersComplete(ctx context.Context, arg MembersCompleteParams
 		var i MembersCompleteRow
 		if err := rows.Scan(
 			&i.FirstID,
+			&i.Dispatched,
+			&i.Masks,
+			&i.BlockID,
 			&i.Places,
-			&i.Mask,
-			&i.JobID,
-			&i.TraceID,
+			&i.TraceIDs,
+			&i.Partitions,
 			&i.Version,
 			&i.History,
 			&i.UpdatedAt,
+			&i.At,
 			&i.Queue,
-			&i.Partition,
 			&i.OwnerID,
 			&i.JobType,
 			&i.FairnessKey,
@@ -263,9 +315,13 @@ func (q *Queries) MembersComplete(ctx context.Context, arg MembersCompleteParams
 
 const MembersLeave = `-- name: MembersLeave :many
 with leaving as (
-    select m.first_id, m.rank, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.job_id, m.trace_id, m.payload, m.place, m.mask, m.in_block, m.status, m.version, m.attempt, m.history, m.updated_at, m.places, m.partition, m.lease_expires_at
+    select m.first_id, m.rank, m.queue, m.job_type, m.spec, m.owner_id, m.fairness_key, m.created_at, m.job_id, m.trace_id, m.payload, m.place, m.mask, m.in_block, m.status, m.version, m.attempt, m.history, m.updated_at, m.places, m.partition, m.lease_expires_at, m.output, m.started_at, m.finished_at
     from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[])) as block (from_id, to_id, wanted)
-    cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members where members.first_id between block.from_id and block.to_id offset 0) m
+    cross join lateral (
+        select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at, output, started_at, finished_at from members
+        where members.first_id between block.from_id and block.to_id and members.status in ('PENDING', 'QUEUED')
+        offset 0
+    ) m
     where block.wanted & (1::bigint << m.in_block) <> 0
 ), joined as (
     insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, lease_expires_at,
@@ -312,9 +368,10 @@ func (q *Queries) MembersLeave(ctx context.Context, arg MembersLeaveParams) ([]M
 
 const MembersNamed = `-- name: MembersNamed :many
 select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, m.fairness_key, m.status::text as status,
-       m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at
+       m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at, m.output,
+       m.started_at, m.finished_at
 from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[])) as block (from_id, to_id, wanted)
-cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members where members.first_id between block.from_id and block.to_id offset 0) m
+cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at, output, started_at, finished_at from members where members.first_id between block.from_id and block.to_id offset 0) m
 where block.wanted & (1::bigint << m.in_block) <> 0
 `
 
@@ -335,6 +392,9 @@ type MembersNamedRow struct {
 	Attempt     int32
 	History     string
 	UpdatedAt   time.Time
+	Output      json.RawMessage
+	StartedAt   *time.Time
+	FinishedAt  *time.Time
 }
 
 // Those of some jobs that are in cohorts. A bit of wanted stands for each place in a block of ids: with a list of ids the
@@ -359,6 +419,9 @@ func (q *Queries) MembersNamed(ctx context.Context, arg MembersNamedParams) ([]M
 			&i.Attempt,
 			&i.History,
 			&i.UpdatedAt,
+			&i.Output,
+			&i.StartedAt,
+			&i.FinishedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -425,6 +488,7 @@ func (q *Queries) MembersRemove(ctx context.Context, arg MembersRemoveParams) (i
 const MembersSome = `-- name: MembersSome :many
 select job_id::uuid from members
 where first_id = any (array(select cohorts.first_id from cohorts order by cohorts.first_id limit $1::int))
+  and status in ('PENDING', 'QUEUED')
 `
 
 // The jobs of some cohorts.

@@ -369,7 +369,7 @@ select m.job_id, m.trace_id, m.queue, m.job_type, m.attempt, m.payload, m.spec, 
        null, null, coalesce(m.owner_id, ''), m.fairness_key, null, null, true
 from rows from (unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::bigint[])) as block (from_id, to_id, wanted)
 cross join lateral (
-    select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at from members
+    select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at, output, started_at, finished_at from members
     where members.first_id between block.from_id and block.to_id and members.status = 'QUEUED'
     offset 0
 ) m

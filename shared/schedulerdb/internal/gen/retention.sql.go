@@ -12,6 +12,127 @@ import (
 	"github.com/google/uuid"
 )
 
+const EndedCohortsOld = `-- name: EndedCohortsOld :many
+select e.block_id, e.places, (e.ended_at < $1::timestamptz)::boolean as is_over
+from ended_cohorts e
+where e.block_id >= $2::uuid and e.block_id <= $3::uuid
+order by e.block_id, e.places
+limit $4::int
+`
+
+type EndedCohortsOldParams struct {
+	CompletedBefore time.Time
+	AfterID         uuid.UUID
+	UntilID         uuid.UUID
+	Most            int32
+}
+
+type EndedCohortsOldRow struct {
+	BlockID uuid.UUID
+	Places  int64
+	IsOver  bool
+}
+
+// A page of jobs that completed in cohorts, in the order of their blocks, and whether all of a row are to be deleted.
+func (q *Queries) EndedCohortsOld(ctx context.Context, arg EndedCohortsOldParams) ([]EndedCohortsOldRow, error) {
+	rows, err := q.db.Query(ctx, EndedCohortsOld,
+		arg.CompletedBefore,
+		arg.AfterID,
+		arg.UntilID,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EndedCohortsOldRow
+	for rows.Next() {
+		var i EndedCohortsOldRow
+		if err := rows.Scan(&i.BlockID, &i.Places, &i.IsOver); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const EndedCohortsRetire = `-- name: EndedCohortsRetire :many
+with over as (
+    select e.block_id, e.places, e.here
+    from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as old (block_id, places)
+    join ended_cohorts e on e.block_id = any (array[old.block_id]) and e.places = old.places
+    for update of e skip locked
+), gone as (
+    delete from ended_cohorts e using over where e.block_id = any (array[over.block_id]) and e.places = over.places
+)
+insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                   moves, started_at, finished_at, created_at, updated_at, deleted_at, owner_id, fairness_key)
+select m.job_id, m.trace_id, m.job_type, m.queue, 'null', '{}', m.version + 1, m.attempt, 0, 0,
+       json_build_object('at', m.finished_at, 'to', 'COMPLETED', 'attempt', m.attempt)::text,
+       1, m.started_at, m.finished_at, m.created_at, now(), now(), m.owner_id, m.fairness_key
+from over
+cross join lateral (
+    select e.job_id, e.trace_id, e.job_type, e.queue, e.version, e.attempt, e.started_at, e.finished_at, e.created_at, e.owner_id,
+           e.fairness_key, e.mask
+    from ended_members e where e.block_id = over.block_id and e.places = over.places
+    offset 0
+) m
+where over.here & m.mask <> 0
+returning job_id, trace_id, 'COMPLETED'::text as status, version, attempt, null::text as error_code, finished_at, updated_at,
+    deleted_at
+`
+
+type EndedCohortsRetireParams struct {
+	BlockIDs []uuid.UUID
+	Places   []int64
+}
+
+type EndedCohortsRetireRow struct {
+	JobID      uuid.UUID
+	TraceID    uuid.UUID
+	Status     string
+	Version    int64
+	Attempt    int32
+	ErrorCode  *string
+	FinishedAt time.Time
+	UpdatedAt  time.Time
+	DeletedAt  *time.Time
+}
+
+// Moves those jobs to ended, as tombstones: those that have not left since, by the locked rows.
+func (q *Queries) EndedCohortsRetire(ctx context.Context, arg EndedCohortsRetireParams) ([]EndedCohortsRetireRow, error) {
+	rows, err := q.db.Query(ctx, EndedCohortsRetire, arg.BlockIDs, arg.Places)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EndedCohortsRetireRow
+	for rows.Next() {
+		var i EndedCohortsRetireRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.TraceID,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.ErrorCode,
+			&i.FinishedAt,
+			&i.UpdatedAt,
+			&i.DeletedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const EndedRetire = `-- name: EndedRetire :many
 with over as (
     select job_id from ended
@@ -138,12 +259,12 @@ select job_id,
        coalesce(deleted_at < $4::timestamptz, false)::boolean as is_forgotten
 from (
     (select job_id, status, finished_at, deleted_at, flow_id from jobs
-     where job_id > $5::uuid and job_id < $6::uuid
+     where job_id > $5::uuid and job_id <= $6::uuid
      order by job_id
      limit $7::int)
     union all
     (select job_id, 'COMPLETED', finished_at, deleted_at, flow_id from ended
-     where job_id > $5::uuid and job_id < $6::uuid
+     where job_id > $5::uuid and job_id <= $6::uuid
      order by job_id
      limit $7::int)
 ) old
@@ -157,7 +278,7 @@ type JobsOldParams struct {
 	CancelledBefore *time.Time
 	DeletedBefore   time.Time
 	AfterID         uuid.UUID
-	BeforeID        uuid.UUID
+	UntilID         uuid.UUID
 	MaxJobs         int32
 }
 
@@ -176,7 +297,7 @@ func (q *Queries) JobsOld(ctx context.Context, arg JobsOldParams) ([]JobsOldRow,
 		arg.CancelledBefore,
 		arg.DeletedBefore,
 		arg.AfterID,
-		arg.BeforeID,
+		arg.UntilID,
 		arg.MaxJobs,
 	)
 	if err != nil {

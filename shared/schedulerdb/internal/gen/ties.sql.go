@@ -66,15 +66,15 @@ func (q *Queries) DependenciesInsert(ctx context.Context, arg DependenciesInsert
 
 const DependenciesLeft = `-- name: DependenciesLeft :many
 select distinct d.after_id
-from unnest($1::uuid[]) as given
+from unnest($1::uuid[]) as given (after_id)
 cross join lateral (
-    select a.job_id from all_jobs a
-    where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    select from status_of(given.after_id) as a (status)
+    where a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
     limit 1
 ) ended
 cross join lateral (
     select w.after_id from dependencies w
-    where w.after_id = ended.job_id
+    where w.after_id = given.after_id
       and (select true from jobs j where j.job_id = w.job_id)
     limit 1
 ) d
@@ -103,10 +103,10 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 }
 
 const DependenciesOf = `-- name: DependenciesOf :many
-select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
+select d.after_id, d.job_id, a.status::text as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
        d.queue, d.rank, d.lane, d.fairness_key
 from (select distinct unnest($1::uuid[]) as after_id) ended
-cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = ended.after_id offset 0) a
+cross join lateral status_of(ended.after_id) as a (status)
 cross join lateral (
     select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.queue, j.rank, j.lane,
            j.fairness_key
@@ -178,7 +178,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 const DependenciesOverdue = `-- name: DependenciesOverdue :many
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a on true
+left join lateral status_of(d.after_id) as a (status) on true
 where (d.after_id, d.job_id) > ($1::uuid, $2::uuid)
 order by d.after_id, d.job_id
 limit $3::int
@@ -219,7 +219,9 @@ func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverd
 }
 
 const JobsEnds = `-- name: JobsEnds :many
-select job_id, status from all_jobs where job_id = any ($1::uuid[])
+select given.job_id::uuid as job_id, a.status::text as status
+from unnest($1::uuid[]) as given (job_id)
+cross join lateral status_of(given.job_id) as a (status)
 `
 
 type JobsEndsRow struct {
