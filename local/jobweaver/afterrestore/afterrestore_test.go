@@ -402,7 +402,8 @@ func (h *fixture) look() map[string]seen {
 	}
 	each(h.urls.API, "select job_id, status, version from jobs",
 		func(s *seen, text string, n int64) { s.api, s.apiVersion = text, n })
-	each(h.urls.Scheduler, "select job_id, status, version from all_jobs where deleted_at is null",
+	each(h.urls.Scheduler, `select job_id, status, version from all_jobs where deleted_at is null
+			union all select job_id, status, version from members`,
 		func(s *seen, text string, n int64) { s.scheduler, s.schedulerVersion = text, n })
 	gone := map[string]bool{}
 	each(h.urls.Scheduler, "select job_id, job_id::text, 0 from all_jobs where deleted_at is not null",

@@ -108,7 +108,9 @@ func (i *Installation) projected(ctx context.Context) error {
 // versions returns the versions of jobs in the scheduler's database. Those of deleted jobs are negative.
 func (i *Installation) versions(ctx context.Context, which string, args ...any) (ids []string, versions []int64, err error) {
 	err = i.scheduler.QueryRow(ctx, `select coalesce(array_agg(job_id::text), '{}'),
-		coalesce(array_agg(case when deleted_at is null then version else -version end), '{}') from all_jobs where `+which, args...).Scan(&ids, &versions)
+			coalesce(array_agg(case when deleted_at is null then version else -version end), '{}')
+		from (select job_id, version, deleted_at from all_jobs
+			union all select job_id, version, null from members) as known where `+which, args...).Scan(&ids, &versions)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the scheduler's jobs: %w", err)
 	}
