@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,8 +33,8 @@ const (
 	mostPayload = 32 << 10
 )
 
-// cohorts splits arrivals, which are in the order of their ranks, into those that share a row and those that get one
-// each.
+// cohorts splits arrivals, which are in the order of their ranks and ids, into those that share a row and those that
+// get one each.
 func (s *Store) cohorts(arrivals []dispatch.Arrival, b *dispatch.Blocks, l *dispatch.Ledger) (
 	together [][]dispatch.Arrival, alone []dispatch.Arrival,
 ) {
@@ -147,55 +148,35 @@ func memberSnapshot(row gen.MembersNamedRow) emit.Snapshot {
 // membersParams returns the parameters that complete those of the attempts whose jobs are in cohorts: first ones. The
 // outcomes are in the order of their jobs' ids, and no two are of one job.
 func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
-	type part struct {
-		block  uuid.UUID
-		worker string
-	}
-	parts, numbers := map[part]int{}, make([]int, len(outcomes))
+	var firsts []*Outcome
 	for i := range outcomes {
-		o := &outcomes[i]
-		if numbers[i] = -1; o.Attempt != 1 {
-			continue
+		if outcomes[i].Attempt == 1 {
+			firsts = append(firsts, &outcomes[i])
 		}
-		key := part{jobevent.InBlock(o.JobID, 0), o.ranBy()}
-		number, some := parts[key]
-		if !some {
-			number, parts[key] = len(parts), len(parts)
-			p.BlockIDs, p.WorkerIDs = append(p.BlockIDs, key.block), append(p.WorkerIDs, key.worker)
-			p.LastIDs = append(p.LastIDs, jobevent.InBlock(o.JobID, jobevent.BlockSize-1))
-			p.Wanted = append(p.Wanted, 0)
-		}
-		numbers[i] = number
-		p.Wanted[number] |= 1 << jobevent.PlaceInBlock(o.JobID)
 	}
-	free, n := make([]int, len(p.Wanted)), 0 // where the next value of each part goes
-	for i, wanted := range p.Wanted {
-		free[i], p.Befores = n, append(p.Befores, int32Of(n))
-		n += bits.OnesCount64(uint64(wanted))
-	}
-	p.StartedAts, p.FinishedAts = make([]time.Time, n), make([]time.Time, n)
-	for i, number := range numbers {
-		if number < 0 {
-			continue
+	slices.SortStableFunc(firsts, func(a, b *Outcome) int {
+		return cmp.Or(compareIDs(jobevent.InBlock(a.JobID, 0), jobevent.InBlock(b.JobID, 0)), cmp.Compare(a.ranBy(), b.ranBy()))
+	})
+	for i, o := range firsts {
+		if i == 0 || !jobevent.SameBlock(o.JobID, firsts[i-1].JobID) || o.ranBy() != firsts[i-1].ranBy() {
+			p.BlockIDs, p.LastIDs = append(p.BlockIDs, jobevent.InBlock(o.JobID, 0)),
+				append(p.LastIDs, jobevent.InBlock(o.JobID, jobevent.BlockSize-1))
+			p.WorkerIDs, p.Wanted, p.Befores = append(p.WorkerIDs, o.ranBy()), append(p.Wanted, 0), append(p.Befores, int32Of(i))
 		}
-		o, at := &outcomes[i], free[number]
-		free[number]++
-		p.StartedAts[at], p.FinishedAts[at] = nullable.Value(o.StartedAt), nullable.Value(o.FinishedAt)
-		if o.Output != nil && p.Outputs == nil {
-			p.Outputs = make([]json.RawMessage, n) // most have none
-		}
-		if o.Output != nil {
-			p.Outputs[at] = o.Output
+		p.Wanted[len(p.Wanted)-1] |= 1 << jobevent.PlaceInBlock(o.JobID)
+		p.StartedAts = append(p.StartedAts, nullable.Value(o.StartedAt))
+		p.FinishedAts = append(p.FinishedAts, nullable.Value(o.FinishedAt))
+		if o.Output != nil { // most have none
+			p.Outputs = append(p.Outputs, make([]json.RawMessage, i-len(p.Outputs))...)
+			p.Outputs = append(p.Outputs, o.Output)
 		}
 	}
 	return p
 }
 
-// completedMembers returns the jobs that MembersComplete has written, as completedSnapshots does. entries are the ends
-// of the outcomes' transitions.
-func completedMembers(
-	outcomes []Outcome, entries []string, rows []gen.MembersCompleteRow, delta *dispatch.Delta,
-) []emit.Snapshot {
+// completedMembers returns a row for each job that MembersComplete has written. entries are the ends of the outcomes'
+// transitions.
+func completedMembers(outcomes []Outcome, entries []string, rows []gen.MembersCompleteRow) []gen.JobsCompleteRow {
 	var completed []gen.JobsCompleteRow
 	for i := range rows {
 		row := &rows[i]
@@ -212,7 +193,7 @@ func completedMembers(
 			n++
 		}
 	}
-	return completedSnapshots(outcomes, completed, delta)
+	return completed
 }
 
 // removeCompleted removes what MembersComplete has written from its cohorts. The ledger is locked. If a job has left

@@ -100,7 +100,6 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 			return fmt.Errorf("complete jobs: %w", err)
 		}
 		var together []gen.MembersCompleteRow
-		ends := completeParams(elsewhere)
 		if len(elsewhere) > 0 {
 			if together, err = t.MembersComplete(ctx, membersParams(elsewhere)); err != nil {
 				return fmt.Errorf("complete members of cohorts: %w", err)
@@ -110,8 +109,8 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 		if err != nil {
 			return err
 		}
-		r.Jobs = append(r.Jobs, completedSnapshots(locked, rows, &delta)...)
-		r.Jobs = append(r.Jobs, completedMembers(elsewhere, ends.Entries, together, &delta)...)
+		rows = append(rows, completedMembers(elsewhere, completeParams(elsewhere).Entries, together)...)
+		r.Jobs = append(r.Jobs, completedSnapshots(done, rows, &delta)...)
 		return s.settled(ctx, t, outcomes, done, together, l, &r, &delta)
 	})
 	return r.Effects, err
@@ -139,8 +138,7 @@ func (s *Store) settleCompleted(ctx context.Context, done []Outcome, inCohorts b
 	}, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		r.Jobs = completedSnapshots(done, rows, &delta)
-		r.Jobs = append(r.Jobs, completedMembers(done, p.Entries, together, &delta)...)
+		r.Jobs = completedSnapshots(done, append(rows, completedMembers(done, p.Entries, together)...), &delta)
 		l, err := s.readLedger(ctx, t.Queries, ledger)
 		if err != nil {
 			return err
