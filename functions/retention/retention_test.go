@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// newFunction returns a function whose database has this many jobs that completed ten days ago.
-func newFunction(t *testing.T, jobs int) *Function {
+// newFunction returns a function whose database has this many jobs that completed ten days ago, apart and in pairs.
+func newFunction(t *testing.T, jobs, pairs int) *Function {
 	t.Helper()
 	url := pgtest.Database(t, migrations.Scheduler)
 	conn, err := pgx.Connect(t.Context(), url)
@@ -33,6 +33,13 @@ func newFunction(t *testing.T, jobs int) *Function {
 		SELECT uuidv7(interval '-10 d'), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 'COMPLETED', 1, now(), '{"to": "COMPLETED"}',
 			now() - interval '10 d', now() - interval '10 d'
 		FROM generate_series(1, $1::int)`, jobs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `INSERT INTO ended_cohorts (block_id, places, here, version, queue, job_type, spec, fairness_key,
+			created_at, ended_at, history, trace_ids, payloads, started_at, finished_at)
+		SELECT block_of(uuidv7(interval '-10 d')), 5, 5, 1, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', at, at,
+			'{"to": "QUEUED"}', ARRAY[uuidv7(), uuidv7()], '{1,2}', ARRAY[at, at], ARRAY[at, NULL]
+		FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '10 d') AS its (at)`, pairs); err != nil {
 		t.Fatal(err)
 	}
 	store, err := schedulerdb.Open(t.Context(), pgtest.As(url, Name), schedulerdb.Config{Lease: time.Minute, MaxLost: 3})
@@ -49,7 +56,7 @@ func newFunction(t *testing.T, jobs int) *Function {
 
 func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
 	t.Parallel()
-	f := newFunction(t, 2*page+500)
+	f := newFunction(t, 2*page+500, 0)
 	deleted := map[string]bool{}
 	for i, want := range []struct {
 		events int
@@ -79,9 +86,28 @@ func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
 	}
 }
 
+func TestJobsThatCompletedTogetherAreDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFunction(t, 1, 100)
+	deleted := map[string]bool{}
+	for next := time.Duration(0); next == 0; {
+		items, after, err := f.Tick(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range items {
+			deleted[e.Subject()] = true
+		}
+		next = after
+	}
+	if len(deleted) != 201 {
+		t.Errorf("%d were deleted", len(deleted))
+	}
+}
+
 func TestWhoStopsDoesNotWaitForThePause(t *testing.T) {
 	t.Parallel()
-	f := newFunction(t, 1)
+	f := newFunction(t, 1, 0)
 	f.pause = time.Hour
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
