@@ -34,6 +34,10 @@ CREATE TABLE ended_cohorts (
         AND cardinality(finished_at) = cardinality(trace_ids) AND coalesce(cardinality(outputs) = cardinality(trace_ids), true))
 );
 
+-- To compress payloads and outputs takes longer than to write them as they are.
+ALTER TABLE ended_cohorts ALTER payloads SET STORAGE EXTERNAL, ALTER outputs SET STORAGE EXTERNAL;
+ALTER TABLE cohorts ALTER payloads SET STORAGE EXTERNAL;
+
 -- The jobs in ended_cohorts, with the columns that a row of ended would have: the history has the very text that was
 -- published. The ids are computed: a job is found fast by block_of(job_id).
 CREATE VIEW ended_members AS
@@ -152,6 +156,7 @@ DROP VIEW members;
 DROP VIEW cohorts_out;
 DROP VIEW ended_members;
 DROP TABLE ended_cohorts;
+ALTER TABLE cohorts ALTER payloads SET STORAGE EXTENDED;
 CREATE VIEW members AS
 SELECT c.first_id, c.rank, c.queue, c.job_type, c.spec, c.owner_id, c.fairness_key, c.created_at, m.job_id, m.trace_id,
        m.payload, m.place::int AS place, 1::bigint << (m.place - 1)::int AS mask,

@@ -20,6 +20,7 @@ CREATE TABLE cohorts (
     CONSTRAINT cohorts_possible CHECK ((waiting | "out") <> 0 AND (waiting & "out") = 0 AND cardinality(job_ids) >= 2 AND cardinality(job_ids) <= 64)
 ) WITH (fillfactor=70);
 CREATE INDEX cohorts_best ON cohorts USING btree (queue, rank, first_id);
+ALTER TABLE cohorts ALTER payloads SET STORAGE EXTERNAL;
 
 CREATE TABLE controls (
     kind              text NOT NULL,
@@ -132,6 +133,8 @@ CREATE TABLE ended_cohorts (
     CONSTRAINT ended_cohorts_pkey PRIMARY KEY (block_id, places),
     CONSTRAINT ended_cohorts_possible CHECK ((here & (~ places)) = 0 AND cardinality(trace_ids) = bit_count(places::bit(64)) AND cardinality(payloads) = cardinality(trace_ids) AND cardinality(started_at) = cardinality(trace_ids) AND cardinality(finished_at) = cardinality(trace_ids) AND COALESCE(cardinality(outputs) = cardinality(trace_ids), true))
 );
+ALTER TABLE ended_cohorts ALTER outputs SET STORAGE EXTERNAL;
+ALTER TABLE ended_cohorts ALTER payloads SET STORAGE EXTERNAL;
 
 CREATE TABLE jobs (
     job_id               uuid NOT NULL,

@@ -1,6 +1,9 @@
 package schedulerdb
 
 import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,11 +21,13 @@ import (
 // of the backend that each half takes.
 func BenchmarkJob(b *testing.B) {
 	for _, batch := range []int{1, 500} {
-		b.Run(strconv.Itoa(batch), func(b *testing.B) { benchmarkJobs(b, batch) })
+		b.Run(strconv.Itoa(batch), func(b *testing.B) { benchmarkJobs(b, batch, 0) })
 	}
+	b.Run("500 with 1 KiB", func(b *testing.B) { benchmarkJobs(b, 500, 768) })
 }
 
-func benchmarkJobs(b *testing.B, batch int) {
+// benchmarkJobs gives each job this many random bytes, in base64.
+func benchmarkJobs(b *testing.B, batch, random int) {
 	url := pgtest.Database(b, migrations.Scheduler) + "&pool_max_conns=1" // so that one backend has all of the time
 	store, err := Open(b.Context(), url, Config{Lease: time.Minute, MaxLost: 3})
 	if err != nil {
@@ -38,6 +43,13 @@ func benchmarkJobs(b *testing.B, batch int) {
 	var ingesting, settling time.Duration
 	for n := 0; n < b.N; n += batch {
 		jobs := newJobs(batch)
+		for i := range jobs {
+			if random > 0 {
+				bytes := make([]byte, random)
+				_, _ = rand.Read(bytes)
+				jobs[i].Payload = json.RawMessage(`{"data":"` + base64.StdEncoding.EncodeToString(bytes) + `"}`)
+			}
+		}
 		before, _ := h.spent()
 		effects := h.must(h.Ingest(b.Context(), jobs))
 		between, _ := h.spent()
