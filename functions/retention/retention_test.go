@@ -35,9 +35,9 @@ func newFunction(t *testing.T, jobs, pairs int) *Function {
 		FROM generate_series(1, $1::int)`, jobs); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), `INSERT INTO ended_cohorts (block_id, places, here, version, queue, job_type, spec, fairness_key,
+	if _, err := conn.Exec(t.Context(), `INSERT INTO ended_cohorts (block_id, places, version, queue, job_type, spec, fairness_key,
 			created_at, ended_at, history, trace_ids, payloads, started_at, finished_at)
-		SELECT block_of(uuidv7(interval '-10 d')), 5, 5, 1, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', at, at,
+		SELECT block_of(uuidv7(interval '-10 d')), 5, 1, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', at, at,
 			'{"to": "QUEUED"}', ARRAY[uuidv7(), uuidv7()], '{1,2}', ARRAY[at, at], ARRAY[at, NULL]
 		FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '10 d') AS its (at)`, pairs); err != nil {
 		t.Fatal(err)

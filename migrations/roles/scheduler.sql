@@ -39,7 +39,8 @@ GRANT SELECT ON cohorts_out TO jobweaver_outcome;
 
 -- Moves completed jobs back, to apply commands to them.
 GRANT SELECT, UPDATE (job_id), DELETE ON ended TO jobweaver_command;
-GRANT UPDATE (here) ON ended_cohorts TO jobweaver_command;
+GRANT INSERT ON ended TO jobweaver_command;
+GRANT DELETE ON ended_cohorts TO jobweaver_command;
 
 -- Applies pauses and limits.
 GRANT INSERT, DELETE ON controls TO jobweaver_command, jobweaver_watchdog;
@@ -60,9 +61,9 @@ GRANT SELECT (job_id, trace_id, version, attempt, updated_at, finished_at, delet
 GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON ended
     TO jobweaver_retention;
 GRANT DELETE ON jobs, ended, ended_cohorts TO jobweaver_retention;
-GRANT SELECT (block_id, places, here, ended_at) ON ended_cohorts TO jobweaver_retention;
-GRANT UPDATE (here) ON ended_cohorts TO jobweaver_retention;
-GRANT SELECT (block_id, places, mask, job_id, trace_id, job_type, queue, version, attempt, started_at, finished_at, created_at,
+GRANT SELECT (block_id, places, ended_at) ON ended_cohorts TO jobweaver_retention;
+GRANT UPDATE (places) ON ended_cohorts TO jobweaver_retention; -- to lock rows
+GRANT SELECT (block_id, places, job_id, trace_id, job_type, queue, version, attempt, started_at, finished_at, created_at,
               owner_id, fairness_key) ON ended_members TO jobweaver_retention;
 GRANT INSERT ON ended TO jobweaver_retention;
 

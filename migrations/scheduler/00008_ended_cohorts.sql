@@ -7,11 +7,11 @@ CREATE FUNCTION place_of(id uuid) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARA
 RETURN (get_byte(uuid_send(id), 15) >> 1) & 63;
 
 -- Members of a cohort whose first attempts completed on one worker, in one transaction. The values of the arrays are in
--- the order of the places. Rows are not written again, but for places of which others take the job.
+-- the order of the places. A row is never changed: when something happens to one of its jobs, all of them get rows of
+-- ended.
 CREATE TABLE ended_cohorts (
     block_id    uuid          NOT NULL,
     places      bigint        NOT NULL, -- in the block, as bits
-    here        bigint        NOT NULL, -- those of them whose job has no row of its own
     version     bigint        NOT NULL,
     queue       text          NOT NULL,
     job_type    text          NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE ended_cohorts (
     finished_at timestamptz[] NOT NULL,
     PRIMARY KEY (block_id, places),
     CONSTRAINT ended_cohorts_possible CHECK (
-        here & ~places = 0 AND cardinality(trace_ids) = bit_count(places::bit(64))
+        cardinality(trace_ids) = bit_count(places::bit(64))
         AND cardinality(payloads) = cardinality(trace_ids) AND cardinality(started_at) = cardinality(trace_ids)
         AND cardinality(finished_at) = cardinality(trace_ids) AND coalesce(cardinality(outputs) = cardinality(trace_ids), true))
 );
@@ -41,7 +41,7 @@ ALTER TABLE cohorts ALTER payloads SET STORAGE EXTERNAL;
 -- The jobs in ended_cohorts, with the columns that a row of ended would have: the history has the very text that was
 -- published. The ids are computed: a job is found fast by block_of(job_id).
 CREATE VIEW ended_members AS
-SELECT e.block_id, e.places, e.here, place, 1::bigint << place AS mask,
+SELECT e.block_id, e.places, place, 1::bigint << place AS mask,
        encode(set_byte(uuid_send(e.block_id), 15, get_byte(uuid_send(e.block_id), 15) | (place << 1)), 'hex')::uuid AS job_id,
        e.trace_ids[m.n] AS trace_id, e.job_type, e.queue, e.payloads[m.n] AS payload, e.spec, e.version, 1 AS attempt,
        e.history || ',{"at":' || to_json(e.ended_at)::text
@@ -97,8 +97,7 @@ UNION ALL
 SELECT e.block_id, e.finished_at, e.queue, e.job_type, e.spec, e.owner_id, e.fairness_key, e.created_at, e.job_id, e.trace_id,
        e.payload, NULL, e.mask, e.place, 'COMPLETED', e.version, e.attempt, e.history, e.updated_at, e.places, NULL, NULL,
        e.output, e.started_at, e.finished_at
-FROM ended_members e
-WHERE e.here & e.mask <> 0;
+FROM ended_members e;
 
 CREATE VIEW attempts_out AS
 SELECT queue, job_type, owner_id, fairness_key, partition, worker_id, lease_expires_at, cancel_requested_at
@@ -111,7 +110,7 @@ FROM members WHERE status = 'QUEUED';
 CREATE FUNCTION status_of(id uuid) RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT j.status FROM all_jobs j WHERE j.job_id = $1
     UNION ALL
-    SELECT 'COMPLETED' FROM ended_cohorts e WHERE e.block_id = block_of($1) AND e.here & (1::bigint << place_of($1)) <> 0
+    SELECT 'COMPLETED' FROM ended_cohorts e WHERE e.block_id = block_of($1) AND e.places & (1::bigint << place_of($1)) <> 0
 $$;
 
 CREATE OR REPLACE FUNCTION parents_of(inputs json) RETURNS json LANGUAGE sql STABLE AS $$
@@ -127,7 +126,7 @@ CREATE OR REPLACE FUNCTION parents_of(inputs json) RETURNS json LANGUAGE sql STA
             WHERE a.job_id = input."jobId" AND a.status = 'COMPLETED' AND a.deleted_at IS NULL
             UNION ALL
             SELECT e.attempt, e.output FROM ended_members e
-            WHERE e.block_id = block_of(input."jobId") AND e.place = place_of(input."jobId") AND e.here & e.mask <> 0
+            WHERE e.block_id = block_of(input."jobId") AND e.place = place_of(input."jobId")
         ) AS parent ON true
     ) AS parents
 $$;
@@ -137,7 +136,7 @@ INSERT INTO ended (job_id, trace_id, job_type, queue, payload, spec, version, at
                    moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
 SELECT job_id, trace_id, job_type, queue, payload, spec, version, attempt, 0, 0, history,
        version, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key
-FROM ended_members WHERE here & mask <> 0;
+FROM ended_members;
 CREATE OR REPLACE FUNCTION parents_of(inputs json) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_agg(json_build_object(
         'name', parents.name, 'jobId', parents."jobId", 'attempt', parents.attempt,

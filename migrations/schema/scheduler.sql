@@ -114,7 +114,6 @@ CREATE TABLE ended (
 CREATE TABLE ended_cohorts (
     block_id     uuid NOT NULL,
     places       bigint NOT NULL,
-    here         bigint NOT NULL,
     version      bigint NOT NULL,
     queue        text NOT NULL,
     job_type     text NOT NULL,
@@ -131,7 +130,7 @@ CREATE TABLE ended_cohorts (
     started_at   timestamp with time zone[] NOT NULL,
     finished_at  timestamp with time zone[] NOT NULL,
     CONSTRAINT ended_cohorts_pkey PRIMARY KEY (block_id, places),
-    CONSTRAINT ended_cohorts_possible CHECK ((here & (~ places)) = 0 AND cardinality(trace_ids) = bit_count(places::bit(64)) AND cardinality(payloads) = cardinality(trace_ids) AND cardinality(started_at) = cardinality(trace_ids) AND cardinality(finished_at) = cardinality(trace_ids) AND COALESCE(cardinality(outputs) = cardinality(trace_ids), true))
+    CONSTRAINT ended_cohorts_possible CHECK (cardinality(trace_ids) = bit_count(places::bit(64)) AND cardinality(payloads) = cardinality(trace_ids) AND cardinality(started_at) = cardinality(trace_ids) AND cardinality(finished_at) = cardinality(trace_ids) AND COALESCE(cardinality(outputs) = cardinality(trace_ids), true))
 );
 ALTER TABLE ended_cohorts ALTER outputs SET STORAGE EXTERNAL;
 ALTER TABLE ended_cohorts ALTER payloads SET STORAGE EXTERNAL;
@@ -380,7 +379,6 @@ CREATE VIEW cohorts_out AS
 CREATE VIEW ended_members AS
  SELECT e.block_id,
     e.places,
-    e.here,
     place.place,
     1::bigint << place.place AS mask,
     encode(set_byte(uuid_send(e.block_id), 15, get_byte(uuid_send(e.block_id), 15) | (place.place << 1)), 'hex'::text)::uuid AS job_id,
@@ -488,8 +486,7 @@ UNION ALL
     e.output,
     e.started_at,
     e.finished_at
-   FROM ended_members e
-  WHERE (e.here & e.mask) <> 0;
+   FROM ended_members e;
 
 CREATE OR REPLACE FUNCTION best_cohorts(of_queue text, at_least timestamp with time zone, most integer)
  RETURNS SETOF uuid
@@ -597,7 +594,7 @@ AS $function$
             WHERE a.job_id = input."jobId" AND a.status = 'COMPLETED' AND a.deleted_at IS NULL
             UNION ALL
             SELECT e.attempt, e.output FROM ended_members e
-            WHERE e.block_id = block_of(input."jobId") AND e.place = place_of(input."jobId") AND e.here & e.mask <> 0
+            WHERE e.block_id = block_of(input."jobId") AND e.place = place_of(input."jobId")
         ) AS parent ON true
     ) AS parents
 $function$
@@ -617,7 +614,7 @@ CREATE OR REPLACE FUNCTION status_of(id uuid)
 AS $function$
     SELECT j.status FROM all_jobs j WHERE j.job_id = $1
     UNION ALL
-    SELECT 'COMPLETED' FROM ended_cohorts e WHERE e.block_id = block_of($1) AND e.here & (1::bigint << place_of($1)) <> 0
+    SELECT 'COMPLETED' FROM ended_cohorts e WHERE e.block_id = block_of($1) AND e.places & (1::bigint << place_of($1)) <> 0
 $function$
 ;
 

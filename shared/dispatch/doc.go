@@ -22,8 +22,7 @@
 // and 4 skip rows that another transaction has locked. Cohorts, the rows of jobs that fare alike, are written only
 // under the ledger's lock. So a transaction may hold rows and wait for the ledger, but never the reverse. A skipped
 // row is not forgotten: its holder is still before step 2, and its delta names the job as waiting, even if it has left
-// the job as it was. One cycle is left, which PostgreSQL ends and the host repeats: two deliveries of the same
-// completions may wait for each other's rows of ended if a job leaves its cohort between them.
+// the job as it was.
 //
 // What is exact under the lock:
 //   - The attempts that are out, by queue, worker and partition, and by each job type and owner under a control. Every

@@ -29,7 +29,8 @@ import (
 const (
 	// leastMembers is below which a row for each job costs less.
 	leastMembers = 4
-	// mostPayload bounds the bytes of a cohort's payloads: they are read together.
+	// mostPayload bounds the bytes of a cohort's payloads, and of the outputs of jobs that completed together: they are
+	// read together.
 	mostPayload = 32 << 10
 )
 
@@ -155,14 +156,19 @@ func membersParams(outcomes []Outcome) (p gen.MembersCompleteParams) {
 		}
 	}
 	slices.SortStableFunc(firsts, func(a, b *Outcome) int {
-		return cmp.Or(compareIDs(jobevent.InBlock(a.JobID, 0), jobevent.InBlock(b.JobID, 0)), cmp.Compare(a.ranBy(), b.ranBy()))
+		blocks := compareIDs(jobevent.InBlock(a.JobID, 0), jobevent.InBlock(b.JobID, 0))
+		return cmp.Or(blocks, cmp.Compare(a.ranBy(), b.ranBy()))
 	})
+	size := 0 // of the outputs of a part, which are read together
 	for i, o := range firsts {
-		if i == 0 || !jobevent.SameBlock(o.JobID, firsts[i-1].JobID) || o.ranBy() != firsts[i-1].ranBy() {
+		if i == 0 || !jobevent.SameBlock(o.JobID, firsts[i-1].JobID) || o.ranBy() != firsts[i-1].ranBy() ||
+			size > 0 && size+len(o.Output) > mostPayload {
+			size = 0
 			p.BlockIDs, p.LastIDs = append(p.BlockIDs, jobevent.InBlock(o.JobID, 0)),
 				append(p.LastIDs, jobevent.InBlock(o.JobID, jobevent.BlockSize-1))
 			p.WorkerIDs, p.Wanted, p.Befores = append(p.WorkerIDs, o.ranBy()), append(p.Wanted, 0), append(p.Befores, int32Of(i))
 		}
+		size += len(o.Output)
 		p.Wanted[len(p.Wanted)-1] |= 1 << jobevent.PlaceInBlock(o.JobID)
 		p.StartedAts = append(p.StartedAts, nullable.Value(o.StartedAt))
 		p.FinishedAts = append(p.FinishedAts, nullable.Value(o.FinishedAt))
@@ -287,10 +293,21 @@ func (s *Store) leaveUnlisted(ctx context.Context) error {
 
 // leaveAll gives all members of cohorts rows of jobs or ended.
 func (s *Store) leaveAll(ctx context.Context) error {
-	for n := int64(1); n > 0; {
-		var err error
-		if n, err = gen.New(s.pool).EndedMembersLeave(ctx, 100); err != nil {
-			return fmt.Errorf("give completed members of cohorts rows of their own: %w", pgpool.Classify(err))
+	q := gen.New(s.pool)
+	for {
+		rows, err := q.EndedCohortsOld(ctx, gen.EndedCohortsOldParams{UntilID: uuid.Max, Most: 100})
+		if err != nil {
+			return fmt.Errorf("look for cohorts that ended: %w", pgpool.Classify(err))
+		}
+		if len(rows) == 0 {
+			break
+		}
+		var p gen.EndedMembersLeaveParams
+		for _, row := range rows {
+			p.BlockIDs, p.Wanted = append(p.BlockIDs, row.BlockID), append(p.Wanted, row.Places)
+		}
+		if err := q.EndedMembersLeave(ctx, p); err != nil {
+			return fmt.Errorf("give jobs that completed in cohorts rows of their own: %w", pgpool.Classify(err))
 		}
 	}
 	for {

@@ -45,11 +45,11 @@ const applyTries = 5
 func (s *Store) applyCommands(
 	ctx context.Context, commands []jobevent.Command,
 ) (effects emit.Effects, early []jobevent.Command, err error) {
-	if err := s.leaveCohorts(ctx, commanded(commands)); err != nil {
-		return effects, nil, err
-	}
 	var r result
 	for range applyTries {
+		if err := s.leaveCohorts(ctx, commanded(commands)); err != nil {
+			return effects, nil, err
+		}
 		err = s.step(ctx, &r, nil, func(t step) (err error) {
 			r = result{}
 			delta := dispatch.NewDelta()

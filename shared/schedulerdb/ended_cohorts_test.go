@@ -1,10 +1,12 @@
 package schedulerdb
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ import (
 // wantEndedTogether asserts how many rows of ended_cohorts there are, and how many jobs they have.
 func (h fixture) wantEndedTogether(rows, jobs int) {
 	h.Helper()
-	if r, j := h.count("ended_cohorts WHERE here <> 0"), h.count("members WHERE status = 'COMPLETED'"); r != rows || j != jobs {
+	if r, j := h.count("ended_cohorts"), h.count("members WHERE status = 'COMPLETED'"); r != rows || j != jobs {
 		h.Fatalf("%d rows have %d completed jobs, want %d and %d", r, j, rows, jobs)
 	}
 }
@@ -118,14 +120,17 @@ func TestACommandMovesAJobThatCompletedInACohortBack(t *testing.T) {
 		t.Errorf("%+v after %+v", got, before)
 	}
 	h.wantIn(jobs[5], 1, 0)
-	h.wantEndedTogether(2, 69)
+	h.wantIn(jobs[7], 0, 1)
+	h.wantEndedTogether(1, 6)
 	h.order(jobs[5], 2, jobevent.CommandDelete)
 	h.order(jobs[6], 1, jobevent.CommandDelete)
 	if a, b := h.deletedVersion(jobs[5]), h.deletedVersion(jobs[6]); a != 4 || b != 3 {
 		t.Errorf("versions %d and %d", a, b)
 	}
 	h.order(jobs[64], 1, jobevent.CommandDelete)
-	h.wantEndedTogether(2, 67)
+	h.wantEndedTogether(0, 0)
+	h.wantStatus(jobs[7], jobstate.Completed)
+	h.wantStatus(jobs[69], jobstate.Completed)
 	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("drift %+v", drift)
 	}
@@ -201,7 +206,7 @@ func TestJobsThatCompletedInCohortsAreRetired(t *testing.T) {
 func TestPagesOfCohortsThatEndedMissNone(t *testing.T) {
 	h := newFixture(t)
 	h.fillEndedCohorts(300, "10 d")
-	h.exec(`INSERT INTO ended_cohorts SELECT (jsonb_populate_record(e, jsonb_build_object('places', 10::bigint << (n * 4), 'here', 10::bigint << (n * 4)))).*
+	h.exec(`INSERT INTO ended_cohorts SELECT (jsonb_populate_record(e, jsonb_build_object('places', 10::bigint << (n * 4)))).*
 		FROM (SELECT e FROM ended_cohorts e ORDER BY block_id LIMIT 1 OFFSET 150) one, generate_series(0, 7) n`)
 	h.fillOld(500, "30 m")
 	for _, keep := range []Retention{{Forget: 8 * day}, {Completed: 20 * day, Forget: 8 * day}} {
@@ -258,7 +263,7 @@ func TestCommandsMeetRetention(t *testing.T) {
 	if len(published) != len(jobs) {
 		t.Errorf("%d of %d were published as deleted", len(published), len(jobs))
 	}
-	if n := h.count("all_jobs WHERE deleted_at IS NOT NULL AND version = 3"); n != len(jobs) || h.count("all_jobs") != n || h.count("ended_cohorts WHERE here <> 0") > 0 {
+	if n := h.count("all_jobs WHERE deleted_at IS NOT NULL AND version = 3"); n != len(jobs) || h.count("all_jobs") != n || h.count("ended_cohorts") > 0 {
 		t.Errorf("%d tombstones of %d rows", n, h.count("all_jobs"))
 	}
 }
@@ -297,6 +302,135 @@ func TestARestoredDatabaseHasNoCohortsThatEnded(t *testing.T) {
 	}
 }
 
+// A job is accepted again while retention moves it from its cohort to ended, at each moment of the search for it.
+func TestARepeatedJobMeetsRetention(t *testing.T) {
+	for _, table := range []string{"cohorts", "dispatched"} { // at which the search waits
+		t.Run(table, func(t *testing.T) {
+			h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
+			jobs := h.endedTogether(20, 9)
+			h.heartbeat("w1", 100, allPartitions)
+			var warm sync.WaitGroup
+			for range 20 {
+				warm.Go(func() { h.must(h.Ingest(t.Context(), jobs)) }) // all sessions prepare the statements
+			}
+			warm.Wait()
+			tx := h.begin()
+			if _, err := tx.Exec(t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+				t.Fatal(err)
+			}
+			repeated := make(chan emit.Effects, 1)
+			go func() { repeated <- h.must(h.Ingest(t.Context(), jobs)) }()
+			h.awaitLockWaits(1)
+			if _, done, err := h.Retire(t.Context(), aMonth, uuid.Nil, 1000); err != nil || done.Deleted != 20 {
+				t.Errorf("%+v, %v", done, err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if runs := (<-repeated).Runs; len(runs) > 0 || h.count("members") > 0 || h.count("ended") != 20 {
+				t.Errorf("%d jobs that completed start again", len(runs))
+			}
+		})
+	}
+}
+
+// Nothing is left of deleted jobs, so that their ids can be used again.
+func TestTheIDsOfDeletedJobsCanBeUsedAgain(t *testing.T) {
+	h := newFixture(t)
+	jobs := h.endedTogether(5, 0)
+	for _, job := range jobs {
+		h.order(job, 1, jobevent.CommandDelete)
+	}
+	h.wantEndedTogether(0, 0)
+	if n := h.count("jobs WHERE payload::text <> 'null' OR output IS NOT NULL"); n > 0 {
+		t.Errorf("%d payloads are left", n)
+	}
+	h.exec("DELETE FROM jobs") // as JobsForget does
+	if runs := h.ingest(jobs...).Runs; len(runs) != 5 {
+		t.Fatalf("%d start", len(runs))
+	}
+	outcomes := make([]Outcome, len(jobs))
+	for i, job := range jobs {
+		outcomes[i] = completed(job, 1)
+	}
+	h.settle(outcomes...)
+	h.wantEndedTogether(1, 5)
+}
+
+// A job arrives in a cohort between the command's look into the cohorts and its look for the job's row.
+func TestACommandMeetsTheArrivalOfItsJob(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
+	other, jobs := newJob(), newJobs(4)
+	h.ingest(other)
+	tx := h.begin()
+	if _, err := tx.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", other.JobID); err != nil {
+		t.Fatal(err)
+	}
+	applied := make(chan emit.Effects, 1)
+	go func() {
+		applied <- h.must(h.Command(t.Context(), []jobevent.Command{
+			commandFor(other, jobevent.CommandCancel), commandFor(jobs[1], jobevent.CommandCancel),
+		}))
+	}()
+	h.awaitLockWaits(1)
+	h.ingest(jobs...)
+	if h.count("members") != 4 {
+		t.Fatal("the jobs do not share a row")
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-applied
+	if n := h.count("jobs WHERE status = 'CANCELLED' OR cancel_requested_at IS NOT NULL"); n != 2 {
+		t.Errorf("%d are cancelled", n)
+	}
+}
+
+// Ids that clients choose may differ only in the last bit.
+func TestAnIDDoesNotAnswerForItsNeighbour(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 10, allPartitions)
+	jobs := newJobs(5)
+	outcomes := make([]Outcome, 5)
+	for i := range jobs {
+		jobs[i].JobID[15] |= 1
+		outcomes[i] = completed(jobs[i], 1)
+	}
+	h.ingest(jobs...)
+	h.settle(outcomes...)
+	h.wantEndedTogether(1, 5)
+	other := jobs[2]
+	other.JobID[15] &^= 1
+	h.order(other, 1, jobevent.CommandCancel) // is kept until the job comes
+	if effects, err := h.IngestUnusable(t.Context(), other, "garbage"); err != nil || len(effects.Jobs) != 1 || effects.Jobs[0].JobID != other.JobID {
+		t.Errorf("%+v, %v", effects.Jobs, err)
+	}
+	h.wantStatus(other, jobstate.Failed)
+	h.wantEndedTogether(1, 5)
+}
+
+// What is read for one job is bounded.
+func TestLargeOutputsShareNoRow(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 64, allPartitions)
+	jobs := newJobs(64)
+	h.ingest(jobs...)
+	outcomes := make([]Outcome, 64)
+	for i, job := range jobs {
+		outcomes[i] = completed(job, 1)
+		if i >= 10 {
+			outcomes[i].Output = json.RawMessage(fmt.Sprintf("%q", strings.Repeat(fmt.Sprint(i%10), mostPayload*2/5)))
+		}
+	}
+	h.settle(outcomes...)
+	h.wantEndedTogether(27, 64) // pairs, the first ten jobs with the first one
+	for i, job := range jobs {
+		if got := h.wantStatus(job, jobstate.Completed); !bytes.Equal(got.Output, outcomes[i].Output) {
+			t.Fatalf("job %d has another output", i)
+		}
+	}
+}
+
 // With 20,000 rows of jobs that completed together and no statistics, every statement finds its rows by the key.
 func TestPlansOfCohortsThatEndedUseIndexes(t *testing.T) {
 	t.Parallel()
@@ -315,7 +449,7 @@ func TestPlansOfCohortsThatEndedUseIndexes(t *testing.T) {
 	if _, _, err := h.Retire(t.Context(), aMonth, uuid.Nil, 1000); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"MembersRevive", "MembersNamed", "CohortsNear", "JobsEnds", "EndedCohortsOld", "EndedCohortsRetire"} {
+	for _, name := range []string{"EndedMembersLeave", "MembersNamed", "CohortsNear", "JobsEnds", "EndedCohortsOld", "EndedCohortsRetire"} {
 		if len(plans.Seen()[name]) == 0 {
 			t.Errorf("%s did not run", name)
 		}

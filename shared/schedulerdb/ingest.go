@@ -37,9 +37,9 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Ef
 		ids := createdIDs(created[:n])
 		err := s.step(ctx, &r, func(b *pgx.Batch) {
 			queueLock(b, &found.ledger)
-			pgpool.QueueMany(b, &found.known, pgx.RowTo[uuid.UUID], gen.JobsKnown, ids)
 			named := membersNamed(ids)
 			pgpool.QueueOne(b, &found.near, pgx.RowTo[bool], gen.CohortsNear, named.FromIDs, named.ToIDs)
+			pgpool.QueueMany(b, &found.known, pgx.RowTo[uuid.UUID], gen.JobsKnown, ids)
 			pgpool.QueueMany(b, &found.early, pgx.RowToStructByPos[gen.EarlyCommandsRow], gen.EarlyCommands, ids)
 			pgpool.QueueMany(b, &found.workers, pgx.RowToStructByPos[gen.WorkersLiveRow], gen.WorkersLive, silentAfter)
 		}, func(t step) (err error) {
@@ -72,8 +72,8 @@ func partOf(created []jobevent.Created) int {
 // arrivalFacts are the rows that decide how new jobs begin.
 type arrivalFacts struct {
 	ledger  gen.DispatchLockRow
-	known   []uuid.UUID // those of the new jobs that were stored before
 	near    bool        // whether some may be members of cohorts
+	known   []uuid.UUID // those of the new jobs that were stored before; read later, since jobs move out of cohorts
 	early   []gen.EarlyCommandsRow
 	workers []gen.WorkersLiveRow
 }
@@ -93,6 +93,10 @@ func (s *Store) ingest(
 		together, err := members(ctx, t.Queries, createdIDs(created))
 		if err != nil {
 			return r, err
+		}
+		// Retention may have moved some out of their cohort since.
+		if found.known, err = t.JobsKnown(ctx, createdIDs(created)); err != nil {
+			return r, fmt.Errorf("look for known jobs: %w", err)
 		}
 		for _, row := range together {
 			found.known = append(found.known, row.JobID)

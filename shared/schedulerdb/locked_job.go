@@ -102,11 +102,11 @@ func reviveJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) error {
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, compareIDs) // rows are locked in this order
 	blocks := membersNamed(ids)
-	err := q.MembersRevive(ctx, gen.MembersReviveParams{BlockIDs: blocks.FromIDs, Wanted: blocks.Wanted})
+	err := q.EndedMembersLeave(ctx, gen.EndedMembersLeaveParams{BlockIDs: blocks.FromIDs, Wanted: blocks.Wanted})
 	if err != nil {
-		return fmt.Errorf("move jobs that completed in cohorts back: %w", err)
+		return fmt.Errorf("give jobs that completed in cohorts rows of their own: %w", err)
 	}
-	if err := q.JobsRevive(ctx, ids); err != nil { // behind the other, since retention moves jobs to ended
+	if err := q.JobsRevive(ctx, ids); err != nil {
 		return fmt.Errorf("move completed jobs back: %w", err)
 	}
 	return nil

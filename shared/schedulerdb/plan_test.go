@@ -55,7 +55,7 @@ func checkPlansWith(t *testing.T, statistics string) {
 			"InFlight": "jobs_in_flight dispatched", "RunningByJob": "jobs_in_flight dispatched",
 			"OutByKind": "jobs_in_flight dispatched", "JobsCancelUnanswered": "jobs_in_flight", "KeysPending": "jobs_by_key",
 			"QueuesPending": "jobs_pending cohorts_best", "LanesPending": "jobs_by_lane", "MembersSome": "cohorts_pkey",
-			"MembersUnlisted": "dispatched", "EndedMembersLeave": "ended_cohorts_pkey",
+			"MembersUnlisted": "dispatched",
 		}, "jobs", "ended", "cohorts", "dispatched", "ended_cohorts", "dependencies", "order_gaps")
 	}
 	plans.Forget()
@@ -93,9 +93,9 @@ func (h fixture) fillBeside() {
 // fillEndedCohorts inserts that many pairs of jobs that completed together at this age.
 func (h fixture) fillEndedCohorts(rows int, age string) {
 	h.Helper()
-	h.exec(`INSERT INTO ended_cohorts (block_id, places, here, version, queue, job_type, spec, fairness_key, worker_id, created_at, ended_at,
+	h.exec(`INSERT INTO ended_cohorts (block_id, places, version, queue, job_type, spec, fairness_key, worker_id, created_at, ended_at,
 			history, trace_ids, payloads, started_at, finished_at)
-		SELECT block_of(uuidv7(-$2::interval)), 5, 5, 2, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', 'w1', at, at,
+		SELECT block_of(uuidv7(-$2::interval)), 5, 2, 'default', 'A', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '', 'w1', at, at,
 			'{"at": "2026-01-01T00:00:00Z", "to": "QUEUED"}', ARRAY[uuidv7(), uuidv7()], '{1,2}', ARRAY[at, at], ARRAY[at, NULL]
 		FROM generate_series(1, $1::int), LATERAL (SELECT now() - $2::interval) AS its (at)`, rows, age)
 }

@@ -71,6 +71,7 @@ func (s *Store) Retire(
 		AfterID: after, UntilID: firstIDAt(now.Add(-keep.youngest())), MaxJobs: int32Of(limit),
 	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
+		p := p // the transaction may be tried again
 		effects, done = emit.Effects{}, Retired{Last: after}
 		rows, err := q.JobsOld(ctx, p)
 		if err != nil {

@@ -27,8 +27,12 @@ select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, 
        m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at, m.output,
        m.started_at, m.finished_at
 from rows from (unnest(@from_ids::uuid[]), unnest(@to_ids::uuid[]), unnest(@wanted::bigint[])) as block (from_id, to_id, wanted)
-cross join lateral (select * from members where members.first_id between block.from_id and block.to_id offset 0) m
-where block.wanted & (1::bigint << m.in_block) <> 0;
+cross join lateral (
+    select * from members
+    where members.first_id between block.from_id and block.to_id and block.wanted & (1::bigint << members.in_block) <> 0
+      and block_of(members.job_id) = block.from_id
+    offset 0 -- behind the conditions: an output is read only of a job that is wanted
+) m;
 
 -- name: MembersBest :many
 -- The best jobs that wait in the cohorts of a queue.
@@ -107,12 +111,13 @@ with completed as (
     ) jobs
     where jobs.masks is not null
 ), moved as (
-    insert into ended_cohorts (block_id, places, here, version, queue, job_type, spec, owner_id, fairness_key, worker_id,
+    insert into ended_cohorts (block_id, places, version, queue, job_type, spec, owner_id, fairness_key, worker_id,
                                created_at, ended_at, history, trace_ids, payloads, outputs, started_at, finished_at)
-    select block_id, places, places, version, queue, job_type, spec, owner_id, fairness_key, nullif(worker_id, ''),
+    select block_id, places, version, queue, job_type, spec, owner_id, fairness_key, nullif(worker_id, ''),
            created_at, now(), history, trace_ids, payloads, case when @outputs is not null then outputs end, started_at,
            finished_at
     from completed
+    order by block_id, places -- two transactions that complete the same jobs wait for each other in one order
 )
 select first_id, dispatched::bigint as dispatched, masks::bigint as masks, block_id::uuid as block_id,
        places::bigint as places, trace_ids::uuid[] as trace_ids, partitions::smallint[] as partitions,
@@ -120,24 +125,22 @@ select first_id, dispatched::bigint as dispatched, masks::bigint as masks, block
        (select to_json(now())::text) as at, queue, owner_id, job_type, fairness_key
 from completed;
 
--- name: EndedMembersLeave :execrows
--- Gives the jobs of some rows of ended_cohorts rows of ended.
-with page as (
-    select e.block_id, e.places, e.here from ended_cohorts e order by e.block_id, e.places limit @most::int
-), moved as (
-    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
-                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
-    select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, m.version, m.attempt, 0, 0, m.history,
-           m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
-    from page
-    cross join lateral (
-        select * from ended_members
-        where ended_members.block_id = page.block_id and ended_members.places = page.places
-        offset 0
-    ) m
-    where m.here & m.mask <> 0
+-- name: EndedMembersLeave :exec
+-- Gives jobs that completed in cohorts rows of ended, and all that share a row with them.
+with gone as (
+    delete from ended_cohorts e
+    using rows from (unnest(@block_ids::uuid[]), unnest(@wanted::bigint[])) as block (block_id, wanted)
+    where e.block_id = any (array[block.block_id]) and case when e.places & block.wanted <> 0 then true else false end
+    returning e.block_id, e.places
 )
-delete from ended_cohorts e using page where e.block_id = any (array[page.block_id]) and e.places = page.places;
+insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                   moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
+select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, m.version, m.attempt, 0, 0, m.history,
+       m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
+from gone
+cross join lateral (
+    select * from ended_members where ended_members.block_id = gone.block_id and ended_members.places = gone.places offset 0
+) m;
 
 -- name: MembersRemove :one
 -- Removes jobs from cohorts, and those that are out from what was dispatched together. It returns from how many cohorts:

@@ -103,29 +103,6 @@ select job_id, trace_id, job_type, queue, payload, spec, 'COMPLETED',
        fairness_key, build, inputs, event, flow_id
 from revived;
 
--- name: MembersRevive :exec
--- JobsRevive for jobs that completed in cohorts. Rows are locked in the order of their keys.
-with found as (
-    select e.block_id, e.places, block.wanted & e.here as leaving
-    from rows from (unnest(@block_ids::uuid[]), unnest(@wanted::bigint[])) as block (block_id, wanted)
-    join ended_cohorts e on e.block_id = any (array[block.block_id])
-    where case when block.wanted & e.here <> 0 then true else false end
-    order by block.block_id, e.places
-    for update of e
-), fewer as (
-    update ended_cohorts e set here = e.here & ~found.leaving
-    from found where e.block_id = any (array[found.block_id]) and e.places = found.places
-)
-insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, version, attempt, rank, history, moves, output,
-                  started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
-select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, 'COMPLETED', m.version, m.attempt, m.finished_at,
-       m.history, m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
-from found
-cross join lateral (
-    select * from ended_members where ended_members.block_id = found.block_id and ended_members.places = found.places offset 0
-) m
-where found.leaving & m.mask <> 0;
-
 -- name: JobsLock :many
 -- The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
 -- deadlock.

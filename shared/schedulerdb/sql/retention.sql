@@ -94,9 +94,9 @@ order by e.block_id, e.places
 limit @most::int;
 
 -- name: EndedCohortsRetire :many
--- Moves those jobs to ended, as tombstones: those that have not left since, by the locked rows.
+-- Moves those jobs to ended, as tombstones.
 with over as (
-    select e.block_id, e.places, e.here
+    select e.block_id, e.places
     from rows from (unnest(@block_ids::uuid[]), unnest(@places::bigint[])) as old (block_id, places)
     join ended_cohorts e on e.block_id = any (array[old.block_id]) and e.places = old.places
     for update of e skip locked
@@ -111,11 +111,10 @@ select m.job_id, m.trace_id, m.job_type, m.queue, 'null', '{}', m.version + 1, m
 from over
 cross join lateral (
     select e.job_id, e.trace_id, e.job_type, e.queue, e.version, e.attempt, e.started_at, e.finished_at, e.created_at, e.owner_id,
-           e.fairness_key, e.mask
+           e.fairness_key
     from ended_members e where e.block_id = over.block_id and e.places = over.places
     offset 0
 ) m
-where over.here & m.mask <> 0
 returning job_id, trace_id, 'COMPLETED'::text as status, version, attempt, null::text as error_code, finished_at, updated_at,
     deleted_at;
 

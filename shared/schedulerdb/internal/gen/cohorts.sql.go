@@ -133,32 +133,32 @@ func (q *Queries) DispatchedInsert(ctx context.Context, arg DispatchedInsertPara
 	return err
 }
 
-const EndedMembersLeave = `-- name: EndedMembersLeave :execrows
-with page as (
-    select e.block_id, e.places, e.here from ended_cohorts e order by e.block_id, e.places limit $1::int
-), moved as (
-    insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
-                       moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
-    select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, m.version, m.attempt, 0, 0, m.history,
-           m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
-    from page
-    cross join lateral (
-        select block_id, places, here, place, mask, job_id, trace_id, job_type, queue, payload, spec, version, attempt, history, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key from ended_members
-        where ended_members.block_id = page.block_id and ended_members.places = page.places
-        offset 0
-    ) m
-    where m.here & m.mask <> 0
+const EndedMembersLeave = `-- name: EndedMembersLeave :exec
+with gone as (
+    delete from ended_cohorts e
+    using rows from (unnest($1::uuid[]), unnest($2::bigint[])) as block (block_id, wanted)
+    where e.block_id = any (array[block.block_id]) and case when e.places & block.wanted <> 0 then true else false end
+    returning e.block_id, e.places
 )
-delete from ended_cohorts e using page where e.block_id = any (array[page.block_id]) and e.places = page.places
+insert into ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt, retry_count, command_seq, history,
+                   moves, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key)
+select m.job_id, m.trace_id, m.job_type, m.queue, m.payload, m.spec, m.version, m.attempt, 0, 0, m.history,
+       m.version, m.output, m.started_at, m.finished_at, m.created_at, m.updated_at, m.owner_id, m.fairness_key
+from gone
+cross join lateral (
+    select block_id, places, place, mask, job_id, trace_id, job_type, queue, payload, spec, version, attempt, history, output, started_at, finished_at, created_at, updated_at, owner_id, fairness_key from ended_members where ended_members.block_id = gone.block_id and ended_members.places = gone.places offset 0
+) m
 `
 
-// Gives the jobs of some rows of ended_cohorts rows of ended.
-func (q *Queries) EndedMembersLeave(ctx context.Context, most int32) (int64, error) {
-	result, err := q.db.Exec(ctx, EndedMembersLeave, most)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+type EndedMembersLeaveParams struct {
+	BlockIDs []uuid.UUID
+	Wanted   []int64
+}
+
+// Gives jobs that completed in cohorts rows of ended, and all that share a row with them.
+func (q *Queries) EndedMembersLeave(ctx context.Context, arg EndedMembersLeaveParams) error {
+	_, err := q.db.Exec(ctx, EndedMembersLeave, arg.BlockIDs, arg.Wanted)
+	return err
 }
 
 const MembersBest = `-- name: MembersBest :many
@@ -222,12 +222,13 @@ with completed as (
     ) jobs
     where jobs.masks is not null
 ), moved as (
-    insert into ended_cohorts (block_id, places, here, version, queue, job_type, spec, owner_id, fairness_key, worker_id,
+    insert into ended_cohorts (block_id, places, version, queue, job_type, spec, owner_id, fairness_key, worker_id,
                                created_at, ended_at, history, trace_ids, payloads, outputs, started_at, finished_at)
-    select block_id, places, places, version, queue, job_type, spec, owner_id, fairness_key, nullif(worker_id, ''),
+    select block_id, places, version, queue, job_type, spec, owner_id, fairness_key, nullif(worker_id, ''),
            created_at, now(), history, trace_ids, payloads, case when $6 is not null then outputs end, started_at,
            finished_at
     from completed
+    order by block_id, places -- two transactions that complete the same jobs wait for each other in one order
 )
 select first_id, dispatched::bigint as dispatched, masks::bigint as masks, block_id::uuid as block_id,
        places::bigint as places, trace_ids::uuid[] as trace_ids, partitions::smallint[] as partitions,
@@ -371,8 +372,12 @@ select m.job_id::uuid as job_id, m.trace_id::uuid as trace_id, m.queue, m.rank, 
        m.version::bigint as version, m.attempt::int as attempt, m.history::text as history, m.updated_at, m.output,
        m.started_at, m.finished_at
 from rows from (unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[])) as block (from_id, to_id, wanted)
-cross join lateral (select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at, output, started_at, finished_at from members where members.first_id between block.from_id and block.to_id offset 0) m
-where block.wanted & (1::bigint << m.in_block) <> 0
+cross join lateral (
+    select first_id, rank, queue, job_type, spec, owner_id, fairness_key, created_at, job_id, trace_id, payload, place, mask, in_block, status, version, attempt, history, updated_at, places, partition, lease_expires_at, output, started_at, finished_at from members
+    where members.first_id between block.from_id and block.to_id and block.wanted & (1::bigint << members.in_block) <> 0
+      and block_of(members.job_id) = block.from_id
+    offset 0 -- behind the conditions: an output is read only of a job that is wanted
+) m
 `
 
 type MembersNamedParams struct {

@@ -61,7 +61,7 @@ func (q *Queries) EndedCohortsOld(ctx context.Context, arg EndedCohortsOldParams
 
 const EndedCohortsRetire = `-- name: EndedCohortsRetire :many
 with over as (
-    select e.block_id, e.places, e.here
+    select e.block_id, e.places
     from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as old (block_id, places)
     join ended_cohorts e on e.block_id = any (array[old.block_id]) and e.places = old.places
     for update of e skip locked
@@ -76,11 +76,10 @@ select m.job_id, m.trace_id, m.job_type, m.queue, 'null', '{}', m.version + 1, m
 from over
 cross join lateral (
     select e.job_id, e.trace_id, e.job_type, e.queue, e.version, e.attempt, e.started_at, e.finished_at, e.created_at, e.owner_id,
-           e.fairness_key, e.mask
+           e.fairness_key
     from ended_members e where e.block_id = over.block_id and e.places = over.places
     offset 0
 ) m
-where over.here & m.mask <> 0
 returning job_id, trace_id, 'COMPLETED'::text as status, version, attempt, null::text as error_code, finished_at, updated_at,
     deleted_at
 `
@@ -102,7 +101,7 @@ type EndedCohortsRetireRow struct {
 	DeletedAt  *time.Time
 }
 
-// Moves those jobs to ended, as tombstones: those that have not left since, by the locked rows.
+// Moves those jobs to ended, as tombstones.
 func (q *Queries) EndedCohortsRetire(ctx context.Context, arg EndedCohortsRetireParams) ([]EndedCohortsRetireRow, error) {
 	rows, err := q.db.Query(ctx, EndedCohortsRetire, arg.BlockIDs, arg.Places)
 	if err != nil {
