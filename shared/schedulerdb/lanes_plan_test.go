@@ -14,7 +14,7 @@ var controlledStatements = []string{
 	"JobsChangeLane",
 }
 
-// With 200,000 jobs waiting, in lanes and outside, and without statistics, dispatching under controls visits only the
+// With 80,000 jobs waiting, in lanes and outside, and without statistics, dispatching under controls visits only the
 // rows that it needs.
 func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 	t.Parallel()
@@ -26,7 +26,7 @@ func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.control(atMost("type", "A", 1, 1000), aSecond("type", "A", 2, 1000), pause("type", "B", 1), pause("owner", "x", 1),
 		atMost("queue", "mail", 1, 50))
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL", // of type A
+	h.fill(80_000, "'PENDING'", "NULL", "NULL", "NULL", // of type A
 		"owner_id", "CASE WHEN n / 2 % 4 = 1 THEN 'x' END", "fairness_key", "'all'",
 		"lane", `CASE n / 2 % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END`)
 	h.fill(300, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")

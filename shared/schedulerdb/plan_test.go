@@ -28,7 +28,7 @@ func newExplainedFixture(t *testing.T, url string) (fixture, *pgtest.Plans) {
 	return fixture{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}, cohort: jobevent.BlockSize}}, plans
 }
 
-// Without fresh statistics and with 200,000 jobs waiting, every statement finds its rows by an index, and sorts no
+// Without fresh statistics and with 80,000 jobs waiting, every statement finds its rows by an index, and sorts no
 // others.
 func TestPlansUseIndexesWithoutStatistics(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func checkPlansWith(t *testing.T, statistics string) {
 	h, plans := newExplainedFixture(t, url)
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.exec("ALTER TABLE order_gaps SET (autovacuum_enabled = off)")
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
+	h.fill(80_000, "'PENDING'", "NULL", "NULL", "NULL")
 	h.fillBeside()
 	if statistics == "of empty tables" {
 		pgtest.LookEmpty(t, h.pool)
@@ -258,6 +258,10 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 // checkVisits asserts that plans visit at most this number of rows, by an index.
 func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
+	dear := 40_000.0
+	if *plansJobs > 0 {
+		dear = 100_000
+	}
 	for name, plans := range seen {
 		for _, plan := range plans {
 			visited := 0.0
@@ -271,7 +275,7 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 				}
 			})
 			// The planner only guesses the cost of a recursion, as if each row led to ten.
-			isDear := plan.Cost > 100_000 && name != "OrderGapsClose"
+			isDear := plan.Cost > dear && name != "OrderGapsClose"
 			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 25_000 || isDear {
 				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s visits %.0f rows in %d blocks: %s", name, visited, blocks, text)

@@ -304,7 +304,7 @@ func TestALockedJobKeepsNoFairnessKeyFromItsTurn(t *testing.T) {
 	h.wantEmpty()
 }
 
-// With 200,000 jobs of 10,000 keys waiting, and without statistics, a step reads the rows of the next keys only.
+// With 80,000 jobs of 10,000 keys waiting, and without statistics, a step reads the rows of the next keys only.
 func TestThePlanOfSharesReadsTheNextKeysOnly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -313,7 +313,7 @@ func TestThePlanOfSharesReadsTheNextKeysOnly(t *testing.T) {
 	url := pgtest.Database(t, migrations.Scheduler)
 	h, plans := newExplainedFixture(t, url)
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL",
+	h.fill(80_000, "'PENDING'", "NULL", "NULL", "NULL",
 		"fairness_key", "'key-' || floor(random() * 10000)", "lane", `CASE WHEN random() < 0.25 THEN 'type:"A"' END`)
 	h.control(atMost(jobevent.ControlKey, jobevent.AnyName, 1, 1), atMost("type", "A", 1, 1000))
 	h.askAgain(0)
@@ -342,7 +342,7 @@ func TestThePlanOfTurnsReadsTheNextKeysOnly(t *testing.T) {
 	}
 	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler))
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL",
+	h.fill(80_000, "'PENDING'", "NULL", "NULL", "NULL",
 		"fairness_key", "'key-' || CASE WHEN n % 2 = 0 THEN floor(random() * 10000) ELSE n / 2 % 3 END")
 	h.heartbeat("w", 200, []int32{0})
 	h.askAgain(0)
