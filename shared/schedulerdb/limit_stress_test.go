@@ -109,7 +109,7 @@ func (w *limited) wantUsedUp(s subject, n int) {
 func (w *limited) run(ctx context.Context) {
 	parts := make([][]jobevent.Created, len(w.stores)) // all of them before a store reads w.jobs
 	for i := range parts {
-		for range 200 {
+		for range 120 {
 			job := newJob()
 			job.Queue = []string{"default", "mail"}[rand.IntN(2)]
 			job.JobType, job.OwnerID = []string{"A", "B", "C"}[rand.IntN(3)], []string{"", "x", "y z", "free"}[rand.IntN(4)]

@@ -132,7 +132,7 @@ func (h fixture) walk(keep Retention, pages int, published map[uuid.UUID]int) {
 
 func TestOldJobsAreRetiredUnderLoad(t *testing.T) {
 	h := openFixture(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0&transaction_timeout=0") // fillOld may take long
-	h.fillOld(50_000, "80 s")
+	h.fillOld(25_000, "160 s")
 	h.expect()
 	h.heartbeat("w1", 200, []int32{0, 5})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
@@ -152,7 +152,7 @@ func TestOldJobsAreRetiredUnderLoad(t *testing.T) {
 		}
 		return ended
 	}
-	alone, stop := context.WithTimeout(t.Context(), time.Second)
+	alone, stop := context.WithTimeout(t.Context(), time.Second/4)
 	before := load(alone)
 	stop()
 	beside, stop := context.WithCancel(t.Context())
@@ -160,12 +160,12 @@ func TestOldJobsAreRetiredUnderLoad(t *testing.T) {
 	during := 0
 	group.Go(func() { during = load(beside) })
 	began, published := time.Now(), map[uuid.UUID]int{}
-	h.walk(aMonth, 50, published) // as if the process died after 50 pages
+	h.walk(aMonth, 10, published) // as if the process died after 10 pages
 	h.walk(aMonth, 1e6, published)
 	took := time.Since(began)
 	stop()
 	group.Wait()
-	t.Logf("%d jobs a second alone, %.0f beside a walk without pauses, which took %s", before, float64(during)/took.Seconds(), took)
+	t.Logf("%d jobs a second alone, %.0f beside a walk without pauses, which took %s", 4*before, float64(during)/took.Seconds(), took)
 	h.wantRetired(published)
 }
 

@@ -229,7 +229,7 @@ func (w *waits) expand() (did bool) {
 func TestNoJobsWaitForEachOther(t *testing.T) {
 	h := roomy(t)
 	seed := uint64(time.Now().UnixNano())
-	for round := range uint64(60) {
+	for round := range uint64(40) {
 		w := newWaits(h, rand.New(rand.NewPCG(seed, round)))
 		for w.step() {
 		}
