@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -109,8 +111,11 @@ func (i *Installation) projected(ctx context.Context) error {
 func (i *Installation) versions(ctx context.Context, which string, args ...any) (ids []string, versions []int64, err error) {
 	err = i.scheduler.QueryRow(ctx, `select coalesce(array_agg(job_id::text), '{}'),
 			coalesce(array_agg(case when deleted_at is null then version else -version end), '{}')
-		from (select job_id, version, deleted_at from all_jobs
-			union all select job_id, version, null from members) as known where `+which, args...).Scan(&ids, &versions)
+		from (select job_id, owner_id, version, deleted_at from all_jobs
+			union all select job_id, owner_id, version, null from members) as known where `+which, args...).Scan(&ids, &versions)
+	if wrong := (*pgconn.PgError)(nil); errors.As(err, &wrong) && strings.HasPrefix(wrong.Code, "42") {
+		panic(wrong) // a wrong statement would only look like jobs that lag
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the scheduler's jobs: %w", err)
 	}
