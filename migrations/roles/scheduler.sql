@@ -19,7 +19,8 @@ GRANT SELECT, UPDATE (waiting, out), DELETE ON cohorts
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT, INSERT, UPDATE (out), DELETE ON dispatched
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
-GRANT SELECT ON ended_cohorts, ended_members, members TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON ended_cohorts, ended_members, members
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT INSERT ON jobs TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT ON attempts_out TO jobweaver_command, jobweaver_watchdog;
 
@@ -31,15 +32,13 @@ GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON early_commands TO jobweaver_command;
 GRANT SELECT, DELETE ON early_commands TO jobweaver_ingest;
 
--- Moves jobs that complete to ended.
+-- Moves jobs that complete to ended, and members of cohorts to ended_cohorts.
 GRANT DELETE ON jobs TO jobweaver_outcome;
+GRANT SELECT ON cohorts_out TO jobweaver_outcome;
 GRANT INSERT ON ended, ended_cohorts TO jobweaver_outcome;
 
-GRANT SELECT ON cohorts_out TO jobweaver_outcome;
-
 -- Moves completed jobs back, to apply commands to them.
-GRANT SELECT, UPDATE (job_id), DELETE ON ended TO jobweaver_command;
-GRANT INSERT ON ended TO jobweaver_command;
+GRANT SELECT, INSERT, UPDATE (job_id), DELETE ON ended TO jobweaver_command;
 GRANT DELETE ON ended_cohorts TO jobweaver_command;
 
 -- Applies pauses and limits.
@@ -52,7 +51,8 @@ GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;
 GRANT SELECT, INSERT, DELETE ON unserved TO jobweaver_watchdog;
 GRANT UPDATE (partitions, slots, rate, job_types, demands, rooms, build, seen_at) ON workers TO jobweaver_watchdog;
 
--- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows.
+-- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows. Jobs that share a row of
+-- ended_cohorts get emptied rows of ended.
 GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, updated_at, finished_at, deleted_at, flow_id) ON jobs
     TO jobweaver_retention;
 GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON jobs
@@ -60,12 +60,12 @@ GRANT UPDATE (version, payload, spec, event, last_command, history, moves, outpu
 GRANT SELECT (job_id, trace_id, version, attempt, updated_at, finished_at, deleted_at, flow_id) ON ended TO jobweaver_retention;
 GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON ended
     TO jobweaver_retention;
+GRANT INSERT ON ended TO jobweaver_retention;
 GRANT DELETE ON jobs, ended, ended_cohorts TO jobweaver_retention;
 GRANT SELECT (block_id, places, ended_at) ON ended_cohorts TO jobweaver_retention;
 GRANT UPDATE (places) ON ended_cohorts TO jobweaver_retention; -- to lock rows
 GRANT SELECT (block_id, places, job_id, trace_id, job_type, queue, version, attempt, started_at, finished_at, created_at,
               owner_id, fairness_key) ON ended_members TO jobweaver_retention;
-GRANT INSERT ON ended TO jobweaver_retention;
 
 -- The function that a CHECK calls at each write, the one that reads outputs for run orders, those that append to a
 -- history, the one that finds cohorts, and those that count suspects.

@@ -105,11 +105,11 @@ func (s *Store) settle(ctx context.Context, outcomes, done, others []Outcome) (e
 				return fmt.Errorf("complete members of cohorts: %w", err)
 			}
 		}
+		rows = append(rows, completedMembers(elsewhere, completeParams(elsewhere).Entries, together)...)
 		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, completedMembers(elsewhere, completeParams(elsewhere).Entries, together)...)
 		r.Jobs = append(r.Jobs, completedSnapshots(done, rows, &delta)...)
 		return s.settled(ctx, t, outcomes, done, together, l, &r, &delta)
 	})

@@ -129,12 +129,16 @@ func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uui
 		deleted = append(deleted, deletedSnapshot(gen.JobsDeleteRow(row)))
 	}
 	for _, row := range ended {
-		deleted = append(deleted, deletedSnapshot(gen.JobsDeleteRow{
-			JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
-			FinishedAt: &row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
-		}))
+		deleted = append(deleted, retiredSnapshot(row))
 	}
 	return deleted, nil
+}
+
+func retiredSnapshot(row gen.EndedRetireRow) emit.Snapshot {
+	return deletedSnapshot(gen.JobsDeleteRow{
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		FinishedAt: &row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
+	})
 }
 
 // cohortsOfPage is how many rows of ended_cohorts a page has: more than those of one block, at which the page before
@@ -172,10 +176,7 @@ func retireCohorts(
 		return fmt.Errorf("retire jobs that completed in cohorts: %w", err)
 	}
 	for _, row := range retired {
-		effects.Jobs = append(effects.Jobs, deletedSnapshot(gen.JobsDeleteRow{
-			JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
-			FinishedAt: &row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
-		}))
+		effects.Jobs = append(effects.Jobs, retiredSnapshot(gen.EndedRetireRow(row)))
 	}
 	return nil
 }
